@@ -56,7 +56,7 @@ class Tertulia:
     attachments: Attachments
     replays: Replays
     dependencies: Dependencies
-    job_left: Callable[[], None]
+    wake_workers: Callable[[], None]
     """Wakes the workers."""
 
 
@@ -83,7 +83,7 @@ async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncItera
     relay = NodeRelay(dependencies.db, dependencies.live, new_id, report)
     tertulia = _tertulia(settings, dependencies, workers, relay)
     await _recover(tertulia)
-    heartbeat = Heartbeat(dependencies, workers.others.ring, relay, tertulia.replays)
+    heartbeat = Heartbeat(dependencies, workers.others.wake, relay, tertulia.replays)
     at_work = (workers.files.run(), workers.others.run())
     works = (
         DraftWriter(dependencies).run(),
@@ -146,21 +146,21 @@ class _Workers:
     files: Worker
     others: Worker
 
-    def ring(self) -> None:
-        self.files.ring()
-        self.others.ring()
+    def wake(self) -> None:
+        self.files.wake()
+        self.others.wake()
 
 
 def _workers(dependencies: Dependencies, node: str) -> _Workers:
     others = Worker(dependencies, node, but=IndexFile.kind)
-    return _Workers(Worker(dependencies, node, only=IndexFile.kind, job_left=others.ring), others)
+    return _Workers(Worker(dependencies, node, only=IndexFile.kind, wake_workers=others.wake), others)
 
 
 def _tertulia(
     settings: Settings, dependencies: Dependencies, workers: _Workers, relay: NodeRelay
 ) -> Tertulia:
-    turns = Turns(dependencies, workers.others.ring, relay)
-    uploads = Uploads(dependencies, job_left=workers.ring)
+    turns = Turns(dependencies, workers.others.wake, relay)
+    uploads = Uploads(dependencies, wake_workers=workers.wake)
     return Tertulia(
         settings=settings,
         db=dependencies.db,
@@ -168,11 +168,11 @@ def _tertulia(
         live=dependencies.live,
         turns=turns,
         relay=relay,
-        files=Files(dependencies, workers.ring, uploads),
+        files=Files(dependencies, workers.wake, uploads),
         attachments=Attachments(dependencies, uploads),
         replays=Replays(dependencies, turns),
         dependencies=dependencies,
-        job_left=workers.ring,
+        wake_workers=workers.wake,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the engine share: the engine alone, no server around it."""
+"""Fixtures for the engine's tests: the engine without a server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ONCE = Limits(retries=0)
 
 @dataclass
 class Engine:
-    """The engine and one person who uses it."""
+    """The engine with one user."""
 
     dependencies: Dependencies
     turns: Turns
@@ -59,9 +59,9 @@ class Engine:
     incidents: list[Exception] = field(default_factory=list)
 
     def replace_dependencies(self, **changed: object) -> None:
-        """From now on turns are opened and run with these dependencies instead."""
+        """Opens and runs the turns from now on with other dependencies."""
         dependencies = replace(self.dependencies, **changed)  # type: ignore[arg-type]
-        self.turns = Turns(dependencies, self.worker.ring, self.relay)
+        self.turns = Turns(dependencies, self.worker.wake, self.relay)
 
     @property
     def db(self) -> Database:
@@ -84,7 +84,7 @@ class Engine:
         return live.turn.state
 
     async def said(self, turn: Turn, text: str, voices: int = 1) -> None:
-        """Waits until so many replies of the turn have got as far as this text."""
+        """Waits until this text is in so many replies of the turn."""
         live = self.dependencies.live.find(turn.id)
         assert live is not None
         woken = asyncio.Event()
@@ -112,7 +112,7 @@ async def engine_in(
     url: str | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Engine]:
-    """Opens what is there, as the server would; nothing runs in the background but turns and the herald."""
+    """Opens the engine on a folder, as the server would; only turns and the relay run in the background."""
     incidents: list[Exception] = []
 
     def report(error: Exception) -> str:
@@ -145,16 +145,16 @@ async def engine_in(
     )
     worker = Worker(dependencies, node=new_id())
     relay = NodeRelay(db, live, new_id, report)
-    turns_ = Turns(dependencies, worker.ring, relay, sleep)
+    turns_ = Turns(dependencies, worker.wake, relay, sleep)
     await recover(db)
     engine = Engine(
         dependencies, turns_, relay, worker, DraftWriter(dependencies), await db.write(_somebody), incidents
     )
-    heralding = asyncio.create_task(relay.run())
+    relaying = asyncio.create_task(relay.run())
     try:
         yield engine
     finally:
-        heralding.cancel()
+        relaying.cancel()
         await engine.turns.close()
         extractor.close()
         await embedder.close()

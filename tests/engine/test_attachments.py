@@ -1,4 +1,4 @@
-"""Attachments in the engine: taken in as a stream, read ahead of a prompt, and swept by a job."""
+"""Attachments in the engine: uploaded as a stream, read for a prompt, and deleted by a job if unsent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def take(engine: Engine, name: str, content: bytes) -> Attachment:
             yield content[start : start + 100_000]
 
     home = await engine.db.read(lambda tx: projects.visible_to(tx, engine.actor)[0].id)
-    verbs = Attachments(engine.dependencies, Uploads(engine.dependencies, job_left=lambda: None))
+    verbs = Attachments(engine.dependencies, Uploads(engine.dependencies, wake_workers=lambda: None))
     return await verbs.add(engine.actor, home, name, chunks())
 
 
@@ -37,7 +37,7 @@ def said(*brought: Attachment) -> Message:
     return Message("m", "c", 1, "t", "user", Role.USER, "Look", Status.COMPLETE, "u", 0, attachments=brought)
 
 
-async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(engine: Engine) -> None:
+async def test_a_picture_has_its_size_and_its_bytes_are_sent_to_the_model(engine: Engine) -> None:
     made = await take(engine, "photo.png", LARGE)
     assert (made.mime_type, made.width, made.height) == ("image/png", 800, 600)
     shown = PromptMessage("user", "Look", pictures=(Picture(made.content_hash, made.mime_type),) * 2)
@@ -45,7 +45,7 @@ async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(en
     assert await pictures_of(engine.dependencies, Prompt("", (PromptMessage("user", "Hello"),))) == {}
 
 
-async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine: Engine) -> None:
+async def test_an_attachment_is_extracted_once_and_an_unreadable_one_has_a_reason(engine: Engine) -> None:
     notes = await take(engine, "notes.md", b"# Notes\n")
     photo = await take(engine, "photo.png", png(2, 2))
     gone = replace(notes, id="gone", content_hash="0" * 64)
@@ -55,7 +55,7 @@ async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine
         assert read[1].reason
 
 
-async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> None:
+async def test_the_job_deletes_attachments_unsent_for_more_than_a_day(engine: Engine) -> None:
     old, fresh = await take(engine, "old.md", b"old"), await take(engine, "fresh.md", b"fresh")
 
     def age(tx: Tx) -> None:

@@ -1,4 +1,4 @@
-"""What is live can be read from anywhere: every cut, at every byte, joins to the same text."""
+"""Live turns: a reader who is cut off at any byte and comes back ends with the same text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TURN = Turn(
 
 
 class Told:
-    """A turn that is told step by step, and what its replies truly said."""
+    """A turn that is played step by step, and the texts of its replies."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -54,7 +54,7 @@ class Told:
         self._speaking: list[Draft] = []
 
     def step(self) -> None:
-        """One more thing happens, until all is over."""
+        """Plays one more event, until the turn is over."""
         if self.turn.is_over:
             return
         if self._silent and (not self._speaking or self.chance.random() < 0.3):
@@ -95,7 +95,7 @@ class Told:
 
 @dataclass
 class Reader:
-    """Reads bytes, forgets the frame that was cut, and comes back with the last mark it saw."""
+    """A client that drops an incomplete frame, and resumes after the last event id that it has seen."""
 
     read: Any
     after: str = ""
@@ -132,7 +132,7 @@ def read_ndjson(data: bytes) -> Iterator[tuple[str, str, Any]]:
 
 
 def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
-    """What the server sends next to a reader who has come this far."""
+    """The next bytes that the server sends to a reader at this position."""
     news = joined(live.after(after), after + 1)
     return b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in news)
 
@@ -142,7 +142,7 @@ def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
 )
 @settings(max_examples=100)
 @given(seed=st.integers(0, 1 << 48))
-def test_a_reader_cut_off_anywhere_and_any_number_of_times_ends_with_the_whole_text(encoding, read, seed):
+def test_a_reader_cut_off_any_number_of_times_ends_with_the_complete_text(encoding, read, seed):
     chance = random.Random(seed)
     told, reader = Told(chance), Reader(read)
     while not reader.is_over:
@@ -171,7 +171,7 @@ def test_deltas_are_counted_per_reply_without_a_gap():
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_joining_never_crosses_from_one_reply_or_one_kind_of_word_to_another():
+def test_deltas_are_joined_only_within_one_reply_and_one_kind_of_text():
     log = [
         Delta("A", 1, "a"),
         Delta("A", 2, "b"),
@@ -201,16 +201,16 @@ def test_joining_never_crosses_from_one_reply_or_one_kind_of_word_to_another():
         "other.3",
     ],
 )
-def test_a_mark_that_is_not_of_this_stream_is_no_place_in_it(wrong):
+def test_an_event_id_of_another_stream_is_rejected(wrong):
     assert number_of(wrong, TURN.id) is None
 
 
-def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
+def test_an_event_id_gives_its_number_and_an_empty_one_the_beginning():
     assert number_of(mark(TURN.id, 12), TURN.id) == 12
     assert number_of("", TURN.id) == 0
 
 
-def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
+def test_a_reader_far_behind_catches_up_in_frames_of_limited_size():
     live = LiveHub()
     turn = live.open(TURN)
     draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1)
@@ -241,8 +241,8 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
     assert live.find("running") is running
 
 
-def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
-    """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
+def test_a_finished_reply_is_no_draft_after_its_commit():
+    """Between the commit and the last log entry, no reader may find a draft of a stored message."""
     live = LiveHub()
     turn = live.open(TURN)
     live.start_reply(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
@@ -252,7 +252,7 @@ def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
     assert turn.replies == {}
 
 
-def test_a_place_knows_when_it_cannot_tell_everything():
+def test_a_topic_feed_returns_none_if_events_are_missing():
     place = TopicFeed("conversation:C")
     assert place.after(0) == ()
     for number in range(5, 2000):

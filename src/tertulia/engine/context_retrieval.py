@@ -49,18 +49,18 @@ class _SearchResults:
 async def retrieve(dependencies: Dependencies, actor: Actor, records: TurnRecords) -> TurnInputs:
     """The complete inputs of a turn: its records, the texts of its files, and the search results."""
     files = await _read_files(dependencies, records)
-    found = _SearchResults()
+    results = _SearchResults()
     if records.search is not None:
-        found = await _search(dependencies, actor, records, records.search)
+        results = await _search(dependencies, actor, records, records.search)
     config = records.project.settings.retrieval_config
     return TurnInputs(
         records,
-        _conversation_inputs(records, found),
+        _conversation_inputs(records, results),
         files,
         SearchInputs(
-            found.hits,
-            found.recalled_rounds,
-            found.has_failed,
+            results.hits,
+            results.recalled_rounds,
+            results.has_failed,
             config.enabled,
             records.scope,
             config.max_results,
@@ -68,16 +68,16 @@ async def retrieve(dependencies: Dependencies, actor: Actor, records: TurnRecord
     )
 
 
-def _conversation_inputs(records: TurnRecords, found: _SearchResults) -> ConversationInputs:
+def _conversation_inputs(records: TurnRecords, results: _SearchResults) -> ConversationInputs:
     conversation = records.conversation
     return ConversationInputs(
         title=conversation.title,
         rounds=conversation.rounds,
         question=conversation.question,
         visibility=records.turn.visibility,
-        referenced_messages=conversation.referenced_messages + found.referenced_messages,
+        referenced_messages=conversation.referenced_messages + results.referenced_messages,
         branch_rounds=conversation.branch_rounds,
-        best_reply_ids=conversation.best_reply_ids | found.best_reply_ids,
+        best_reply_ids=conversation.best_reply_ids | results.best_reply_ids,
     )
 
 

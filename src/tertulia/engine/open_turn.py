@@ -77,10 +77,10 @@ def open_round(
 
 def find_duplicate(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> OpenResult | None:
     """The turn that the same request has opened before."""
-    found = turns.find_opened(tx, actor.user_id, turn_id)
-    if found is None:
+    opened = turns.find_opened(tx, actor.user_id, turn_id)
+    if opened is None:
         return None
-    turn, first_fingerprint = found
+    turn, first_fingerprint = opened
     if first_fingerprint != fingerprint:
         raise TurnReused("This turn id was already used for another message. Make a new id and send again.")
     conversation = conversations.get(tx, actor, turn.conversation_id)

@@ -24,7 +24,7 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.council.plan import TurnPlan
 from tertulia.engine.certain_rounds import certain_rounds
-from tertulia.engine.files import readable_within, texts_kept
+from tertulia.engine.files import readable_within, stored_texts
 from tertulia.store import (
     blind,
     branches,
@@ -204,7 +204,7 @@ def _file_records(tx: Tx, project: Project, models: Iterable[Model]) -> FileReco
     always = file_listing.always_included(tx, project.id) if listing.count else ()
     by_size = sorted(always, key=lambda file: file.size_bytes)
     readable = readable_within(text_limit_bytes(project, models), by_size)
-    return FileRecords(listing, always, texts_kept(tx, always, readable))
+    return FileRecords(listing, always, stored_texts(tx, always, readable))
 
 
 def _search_plan(

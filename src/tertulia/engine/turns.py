@@ -77,7 +77,7 @@ class Turns:
         self._runner = TurnRunner(dependencies, wake_workers, sleep)
         self._stopping: set[asyncio.Task[Turn]] = set()
         """The stops that other nodes requested and that are being carried out."""
-        relay.on_wish(self._on_relay_command)
+        relay.on_command(self._on_relay_command)
 
     # ── opening a turn
 
@@ -215,7 +215,7 @@ class Turns:
 
     async def wait_until_over(self, actor: Actor, turn: Turn) -> Turn:
         """Waits until the last reply of a turn is stored, whichever node runs it."""
-        live = self._dependencies.live.find(turn.id) or self._relay.mirrored(turn)
+        live = self._dependencies.live.find(turn.id) or self._relay.mirror(turn)
         if live is not None:
             await live.over.wait()
         return await self._dependencies.db.read(lambda tx: turns.get(tx, actor, turn.id))
@@ -225,7 +225,7 @@ class Turns:
         target = await self._find(actor, turn_id, reply_id)
         if target.is_here:
             return await self._runner.stop(target.turn, reply_id)
-        self._relay.say(StopRequest(turn_id, reply_id))
+        self._relay.send(StopRequest(turn_id, reply_id))
         return target.turn
 
     async def retry_now(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
@@ -234,13 +234,13 @@ class Turns:
         if target.is_here:
             self._runner.retry_now(turn_id, reply_id)
         else:
-            self._relay.say(RetryNowRequest(turn_id, reply_id))
+            self._relay.send(RetryNowRequest(turn_id, reply_id))
         return target.turn
 
     def cancel_in(self, conversation_ids: Sequence[str]) -> None:
         """Stops and removes the turns of deleted conversations, on every node."""
         self._runner.cancel_in(conversation_ids)
-        self._relay.say(ConversationsDeleted(tuple(conversation_ids)))
+        self._relay.send(ConversationsDeleted(tuple(conversation_ids)))
 
     async def close(self) -> None:
         """Interrupts all turns of this node; no further one is opened."""

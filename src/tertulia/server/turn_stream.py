@@ -47,7 +47,7 @@ def stream_turn(
 async def _frames(
     tertulia: Tertulia, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
-    live = tertulia.live.find(turn.id) or tertulia.relay.mirrored(turn)
+    live = tertulia.live.find(turn.id) or tertulia.relay.mirror(turn)
     if live is None:
         yield encoding.snapshot(
             mark(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(tertulia, turn), ())

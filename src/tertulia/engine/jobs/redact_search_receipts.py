@@ -34,8 +34,8 @@ async def _redact_receipts(dependencies: Dependencies, job: RedactSearchReceipts
 async def _redact_questions(dependencies: Dependencies, project_id: str) -> None:
     after: str | None = ""
     while after is not None:
-        gone = await dependencies.db.read(partial(turns.found_gone, project_id=project_id, after=after))
-        if gone.turn_ids:
-            redact = partial(turns.forget_found, turn_ids=gone.turn_ids, source_ids=gone.source_ids)
+        stale = await dependencies.db.read(partial(turns.found_gone, project_id=project_id, after=after))
+        if stale.turn_ids:
+            redact = partial(turns.forget_found, turn_ids=stale.turn_ids, source_ids=stale.source_ids)
             await dependencies.db.write(redact)
-        after = gone.next
+        after = stale.next

@@ -156,7 +156,7 @@ async def remove_conversation(tertulia: InjectedApp, actor: CurrentActor, conver
     """Deletes its branches too and stops running replies."""
     gone = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
     tertulia.turns.cancel_in(gone)
-    tertulia.job_left()
+    tertulia.wake_workers()
     return no_content()
 
 

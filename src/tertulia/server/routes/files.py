@@ -177,7 +177,7 @@ async def _take_form(upload: Upload, form: FormReader, path: str | None, taken: 
         try:
             await _take(upload, where, form.content(), taken)
         except Invalid as wrong:
-            taken.refuse(storable(where), wrong.message)
+            taken.reject(storable(where), wrong.message)
         path = path if path and path.endswith("/") else None
     if not has_files:
         raise Invalid("Send at least one file, in a field called file.")

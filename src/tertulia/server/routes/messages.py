@@ -36,5 +36,5 @@ async def preview_message_removal(tertulia: InjectedApp, actor: CurrentActor, me
 async def remove_message(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
     """Deletes a reply with its versions, a question with its round; branches continue without them."""
     await tertulia.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
-    tertulia.job_left()
+    tertulia.wake_workers()
     return no_content()

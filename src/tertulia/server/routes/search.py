@@ -80,7 +80,7 @@ async def rebuild_index(tertulia: InjectedApp, actor: CurrentActor, project_id: 
         return enqueue_rebuild(tx, project_id)
 
     left = await tertulia.db.write(leave)
-    tertulia.job_left()
+    tertulia.wake_workers()
     return json_response(Rebuilding(left), 202)
 
 

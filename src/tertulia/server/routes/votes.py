@@ -26,7 +26,7 @@ class NewVote:
 async def cast_vote(tertulia: InjectedApp, actor: CurrentActor, message_id: str, new: NewVote) -> Response:
     """One vote of each person in a round; a second one takes the place of the first."""
     vote = await tertulia.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
-    tertulia.job_left()  # a blind round is indexed anew, with its names
+    tertulia.wake_workers()  # a blind round is indexed anew, with its names
     return json_response(vote)
 
 
