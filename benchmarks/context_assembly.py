@@ -24,17 +24,18 @@ from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import Content, Extracted, FileLimits, MetadataChange, ProjectFile
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.receipts import Layer
 from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import SeatRequest, Voice, assign_seats
-from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.jobs.index_round import index_rounds
 from tertulia.engine.live import LiveHub
-from tertulia.engine.turn_inputs import TurnInputs, gather_for
+from tertulia.engine.turn_records import TurnRecords, read_question
 from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
@@ -141,7 +142,9 @@ class Stage:
             self._db.write_now(lambda tx, first=first: self._file_some(tx, first))  # type: ignore[misc]
         for first in range(1, ROUNDS + 1, AT_ONCE):
             self._db.write_now(self._say_some)
-            await index_round(self._dependencies, f"{self._conversation_id}:{first}:{first + AT_ONCE - 1}")
+            await index_rounds(
+                self._dependencies, IndexRounds(self._conversation_id, first, first + AT_ONCE - 1)
+            )
         await embed_all(self._dependencies.library)
 
     def _file_some(self, tx: Tx, first: int) -> None:
@@ -217,10 +220,10 @@ class Stage:
         )
         question = self._question()
         began = time.process_time()
-        gathered = await self._db.read(lambda tx: self._gathered(tx, table, models, question))
-        gathered = await look_up(self._dependencies, self._actor, gathered)
+        records = await self._db.read(lambda tx: self._records(tx, table, models, question))
+        inputs = await retrieve(self._dependencies, self._actor, records)
         made = [
-            assemble(gathered.material(voice, models[voice.model], output_limit(model)), counter(model))
+            assemble(inputs.prompt_inputs(voice, models[voice.model], output_limit(model)), counter(model))
             for voice, model in zip(table, models.values(), strict=True)
         ]
         spent = (time.process_time() - began) * 1000
@@ -233,9 +236,9 @@ class Stage:
         line = self._language.chance.choice(self._lines[ALWAYS:])
         return " ".join([word for word in dict.fromkeys(line.split()) if word not in small][:5])
 
-    def _gathered(
+    def _records(
         self, tx: Tx, table: tuple[Voice, ...], models: dict[str, Model], question: str
-    ) -> TurnInputs:
+    ) -> TurnRecords:
         conversation = conversations.get(tx, self._actor, self._conversation_id)
         project = projects.get(tx, self._actor, self._project_id)
         turn = Turn(
@@ -251,7 +254,7 @@ class Stage:
             created_at=tx.now,
         )
         asked = replace(self._message(tx, ROUNDS + 1, None), content=question)
-        return gather_for(tx, self._actor, project, "Much", turn, asked, models)
+        return read_question(tx, self._actor, project, "Much", turn, asked, models)
 
 
 _KEEP = sql("""

@@ -12,10 +12,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from tertulia.core.ids import ulid
+from tertulia.core.jobs import EmbedChunks, IndexFile
 from tertulia.engine import models
 from tertulia.engine.attachments import Attachments
+from tertulia.engine.commit_listener import publish
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.draft_writer import DraftWriter
 from tertulia.engine.files import Files
@@ -84,7 +87,7 @@ async def open_app(settings: Settings, environ: Mapping[str, str], egress: Egres
     relay = NodeRelay(dependencies.db, dependencies.live, new_id, log_incident)
     tertulia = _tertulia(settings, dependencies, workers, relay)
     await _recover(tertulia)
-    heartbeat = Heartbeat(dependencies, workers.others.ring, relay, tertulia.replays)
+    heartbeat = Heartbeat(dependencies, workers.others.wake, relay, tertulia.replays)
     background = (
         DraftWriter(dependencies).run(),
         relay.run(),
@@ -121,7 +124,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str], egress: 
     if warning := await asyncio.to_thread(db.clock_warning):
         log.warning(warning)
     live = LiveHub()
-    db.on_commit(live.publish)
+    db.on_commit(partial(publish, live))
     return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(
@@ -148,20 +151,20 @@ class _Workers:
     others: Worker
 
     def wake(self) -> None:
-        self.files.ring()
-        self.others.ring()
+        self.files.wake()
+        self.others.wake()
 
 
 def _workers(dependencies: Dependencies, node: str) -> _Workers:
-    others = Worker(dependencies, node, but=files.INDEX_JOB)
-    return _Workers(Worker(dependencies, node, only=files.INDEX_JOB, job_left=others.ring), others)
+    others = Worker(dependencies, node, but=IndexFile.kind)
+    return _Workers(Worker(dependencies, node, only=IndexFile.kind, wake_workers=others.wake), others)
 
 
 def _tertulia(
     settings: Settings, dependencies: Dependencies, workers: _Workers, relay: NodeRelay
 ) -> Tertulia:
-    turns = Turns(dependencies, workers.others.ring, relay)
-    uploads = Uploads(dependencies, job_left=workers.wake)
+    turns = Turns(dependencies, workers.others.wake, relay)
+    uploads = Uploads(dependencies, wake_workers=workers.wake)
     return Tertulia(
         settings=settings,
         db=dependencies.db,
@@ -188,8 +191,8 @@ async def _recover(tertulia: Tertulia) -> None:
 
 def _enqueue_embedding(tx: Tx) -> None:
     """Embeds chunks without vectors: the embedding model may be new since the last run."""
-    jobs.add_once(tx, "embed")
-    jobs.run_now(tx, "embed")
+    jobs.enqueue_once(tx, EmbedChunks())
+    jobs.run_now(tx, EmbedChunks.kind)
 
 
 async def _close(dependencies: Dependencies) -> None:

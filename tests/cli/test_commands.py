@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from tertulia import __version__, cli
 from tertulia.app import new_id, now_ms
 from tertulia.core.errors import CannotStart, NotFound, TertuliaError, WeakPassword
+from tertulia.core.jobs import IndexFile
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.users import ServerRole
 from tertulia.store import jobs, sessions, users
@@ -108,13 +109,12 @@ def test_doctor_reports_jobs_that_failed_for_good(terminal):
     db.write_now(give_up)
     db.close()
     output = terminal.type("doctor").stdout
-    assert re.search(
-        "^fail +jobs +1 failed for good, the last of them index_file F: No room.", output, re.MULTILINE
-    )
+    last = re.escape('index_file {"file_id":"F"}: No room.')
+    assert re.search(f"^fail +jobs +1 failed for good, the last of them {last}", output, re.MULTILINE)
 
 
 def give_up(tx: Tx) -> None:
-    jobs.add(tx, "index_file", "F")
+    jobs.enqueue(tx, IndexFile("F"))
     for _ in range(jobs.ATTEMPTS):
         job = jobs.claim(tx, "this one", lease_ms=0)
         assert job is not None

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tertulia.context.prompt_inputs import AttachedText, IncludedFile, PromptInputs
+from tertulia.context.prompt_inputs import (
+    AttachedText,
+    ConversationInputs,
+    FileInputs,
+    IncludedFile,
+    ProjectInputs,
+    PromptInputs,
+    SearchInputs,
+)
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
@@ -85,27 +93,22 @@ def make_inputs(
     return PromptInputs(
         voice=ANNA,
         model=model,
-        project_name="Home",
-        instructions=instructions,
-        conversation_title="Tea",
-        rounds=rounds,
-        question=question if isinstance(question, Message) else message(number, None, question),
-        visibility=visibility,
-        context_strategy=context_strategy,
-        max_context_tokens=max_context_tokens,
         max_output_tokens=max_output_tokens,
-        max_results=max_results,
+        project=ProjectInputs("Home", instructions, context_strategy, max_context_tokens),
+        conversation=ConversationInputs(
+            title="Tea",
+            rounds=rounds,
+            question=question if isinstance(question, Message) else message(number, None, question),
+            visibility=visibility,
+            referenced_messages=referenced_messages,
+            branch_rounds=branch_rounds,
+            best_reply_ids=best_reply_ids,
+        ),
+        files=FileInputs(always_included, file_listing, attachment_texts),
+        search=SearchInputs(hits, recalled_rounds, max_results=max_results),
         persona_instructions=persona_instructions,
-        cited=referenced_messages,
-        brought=branch_rounds,
-        partial=partial_reply,
-        always=always_included,
-        shelf=file_listing,
-        attached=attachment_texts,
-        hits=hits,
-        recalled=recalled_rounds,
-        without=excluded_ids,
-        chosen=best_reply_ids,
+        excluded_ids=excluded_ids,
+        partial_reply=partial_reply,
     )
 
 

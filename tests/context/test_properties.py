@@ -20,11 +20,11 @@ from tests.context.materials import ANNA, consecutive_turns, count, random_input
 def test_a_prompt_is_never_over_its_budget(inputs):
     prompt = assemble(inputs, count).prompt
     text_size = count(prompt.system) + sum(count(m.content) + PER_MESSAGE for m in prompt.messages)
-    questions = [inputs.question, *(round_.question for round_ in inputs.rounds)]
+    questions = [inputs.conversation.question, *(round_.question for round_ in inputs.conversation.rounds)]
     attachments = [attachment for question in questions for attachment in question.attachments]
     sizes = {item.content_hash: picture_tokens(item.width, item.height) for item in attachments}
     image_size = sum(sizes[picture.content_hash] for m in prompt.messages for picture in m.pictures)
-    budget = budget_tokens(inputs.model, 200, inputs.max_context_tokens)
+    budget = budget_tokens(inputs.model, 200, inputs.project.max_context_tokens)
     assert text_size + image_size <= budget
 
 
@@ -43,7 +43,7 @@ def test_the_same_inputs_give_the_same_prompt(inputs):
 def test_a_round_is_shown_completely_or_not_at_all(inputs):
     receipt = assemble(inputs, count).receipt
     for number in {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}:
-        round_ = inputs.rounds[number - 1]
+        round_ = inputs.conversation.rounds[number - 1]
         shown = [s for s in receipt.segments if s.layer is Layer.ROUNDS]
         sources = [s.source_id for s in shown if s.round_number == number and s.reason == "recent"]
         visible = [round_.question, *visible_replies(round_, inputs)]
@@ -57,13 +57,13 @@ def test_a_round_is_shown_completely_or_not_at_all(inputs):
 def visible_replies(round_: Round, inputs: PromptInputs) -> list[Message]:
     """The replies that the visibility lets Anna see, in a second, simpler implementation."""
     replies = [reply for reply in round_.replies if reply.content]
-    match inputs.visibility:
+    match inputs.conversation.visibility:
         case Visibility.OPEN:
             return replies
         case Visibility.OWN_LANE:
             return [reply for reply in replies if reply.voice is ANNA]
         case Visibility.CHOSEN:
-            return [reply for reply in replies if reply.id in inputs.chosen] or replies
+            return [reply for reply in replies if reply.id in inputs.conversation.best_reply_ids] or replies
 
 
 @given(random_inputs())
@@ -81,7 +81,7 @@ def test_a_recalled_round_appears_once_with_the_visible_replies_only(inputs):
     recalled = [s for s in receipt.segments if s.layer is Layer.RETRIEVED and s.round_number]
     assert len({s.round_number for s in recalled}) == len(recalled)
     for segment in recalled:
-        round_ = inputs.rounds[segment.round_number - 1]
+        round_ = inputs.conversation.rounds[segment.round_number - 1]
         assert round_.question.content in segment.text
         visible = visible_replies(round_, inputs)
         for reply in round_.replies:
@@ -97,7 +97,7 @@ def test_a_recalled_round_appears_once_with_the_visible_replies_only(inputs):
 @given(random_inputs())
 def test_search_results_are_dropped_before_any_round(inputs):
     receipt = assemble(inputs, count).receipt
-    with_nothing = assemble(replace(inputs, hits=()), count).receipt
+    with_nothing = assemble(replace(inputs, search=replace(inputs.search, hits=())), count).receipt
     rounds_shown = [s.source_id for s in receipt.segments if s.layer is Layer.ROUNDS]
     assert rounds_shown == [s.source_id for s in with_nothing.segments if s.layer is Layer.ROUNDS]
 
@@ -108,7 +108,7 @@ def test_roles_alternate_and_the_question_comes_last(inputs):
     roles = [m.role for m in prompt.messages]
     assert roles[0] == roles[-1] == "user"
     assert all(a != b for a, b in zip(roles, roles[1:], strict=False))
-    assert prompt.messages[-1].content.endswith(inputs.question.content)
+    assert prompt.messages[-1].content.endswith(inputs.conversation.question.content)
 
 
 @given(consecutive_turns())
@@ -155,7 +155,7 @@ def test_the_cacheable_part_is_sent_again_with_the_same_bytes(turns):
 @given(consecutive_turns())
 def test_attachments_and_references_keep_their_bytes_in_the_next_turn(turns):
     first, second = (assemble(turn, count).receipt for turn in turns)
-    number = turns[0].question.round_number
+    number = turns[0].conversation.question.round_number
     as_question = [s for s in first.segments if s.layer is Layer.QUESTION and s.round_number == number]
     as_history = [s for s in second.segments if s.layer is Layer.ROUNDS and s.round_number == number]
     over_budget = any(item.reason == "over the budget" for item in (*first.left_out, *second.left_out))
@@ -164,7 +164,7 @@ def test_attachments_and_references_keep_their_bytes_in_the_next_turn(turns):
 
 def window_has_moved(turns: tuple[PromptInputs, PromptInputs]) -> bool:
     """Whether the window dropped back between the two turns."""
-    first, second = (window_start(len(turn.rounds), 20) for turn in turns)
+    first, second = (window_start(len(turn.conversation.rounds), 20) for turn in turns)
     return first != second
 
 
@@ -178,9 +178,11 @@ def test_every_attachment_is_shown_completely_or_left_out_with_a_reason(inputs):
     shown = {s.source_id: s for s in receipt.segments if s.reason == "attached"}
     left_out = {item.source_id: item for item in receipt.left_out if (item.source_id or "").startswith("a")}
     rounds_shown = {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}
-    questions = [round_.question for round_ in inputs.rounds if round_.number in rounds_shown]
+    questions = [round_.question for round_ in inputs.conversation.rounds if round_.number in rounds_shown]
     texts = attachment_texts(inputs)
-    for attachment in (item for question in (*questions, inputs.question) for item in question.attachments):
+    for attachment in (
+        item for question in (*questions, inputs.conversation.question) for item in question.attachments
+    ):
         id = attachment.id
         assert (id in shown) != (id in left_out)
         if id in left_out:
@@ -192,4 +194,4 @@ def test_every_attachment_is_shown_completely_or_left_out_with_a_reason(inputs):
 
 
 def attachment_texts(inputs: PromptInputs) -> dict[str, str]:
-    return {attachment.id: attachment.text for attachment in inputs.attached}
+    return {attachment.id: attachment.text for attachment in inputs.files.attachment_texts}

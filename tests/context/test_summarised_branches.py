@@ -45,7 +45,7 @@ def test_the_newest_complete_rounds_of_a_branch_that_fit_are_shown_and_the_rest_
     inputs = make_inputs(rounds(4), branch_rounds=branch, model=model)
     assembled = assemble(inputs, count)
     receipt = assembled.receipt
-    assert receipt.tokens <= budget_tokens(model, inputs.max_output_tokens, inputs.max_context_tokens)
+    assert receipt.tokens <= budget_tokens(model, inputs.max_output_tokens, inputs.project.max_context_tokens)
     assert rebuild(receipt) == assembled.prompt
     segment_rounds = [s.round_number for s in receipt.segments if s.reason == "brought back"]
     shown = sorted(set(segment_rounds))

@@ -31,7 +31,7 @@ class Asked:
 class ScriptedTable:
     """A table whose voices answer with their name, with a scripted text, or fail."""
 
-    wish = ""
+    brief = ""
     can_outline = True
 
     def __init__(
@@ -55,27 +55,27 @@ class ScriptedTable:
         self._failing = failing
         self._lines = lines or {}
 
-    async def ask(self, voice: Voice, brief: StepInstructions = ANSWER) -> Message:
-        shown = tuple(reply.name for reply in brief.shown)
-        self._texts.append((brief.step, [reply.message.content for reply in brief.shown]))
-        self.asked.append(Asked(voice.seat, brief.step, shown, len(self.answers)))
-        self.tasks[brief.step] = brief.task
+    async def ask(self, voice: Voice, step: StepInstructions = ANSWER) -> Message:
+        shown = tuple(reply.name for reply in step.shown)
+        self._texts.append((step.step, [reply.message.content for reply in step.shown]))
+        self.asked.append(Asked(voice.seat, step.step, shown, len(self.answers)))
+        self.tasks[step.step] = step.task
         await asyncio.sleep(0)
         is_failing = voice.seat in self._failing
-        text = "" if is_failing else self._lines.get(brief.step, f"{voice.name} on {brief.step}.")
+        text = "" if is_failing else self._lines.get(step.step, f"{voice.name} on {step.step}.")
         message = Message(
-            f"{len(self.answers):02}{voice.name}", self._conversation, 1, "T", "agent:alpha", brief.role,
+            f"{len(self.answers):02}{voice.name}", self._conversation, 1, "T", "agent:alpha", step.role,
             text, Status.FAILED if is_failing else Status.COMPLETE, "U", 1, voice,
-            critique_of_id=brief.critique_of_id, step=brief.step, findings=parse_reply(brief, text),
+            critique_of_id=step.critique_of_id, step=step.step, findings=parse_reply(step, text),
         )  # fmt: skip
         self.answers.append(message)
         return message
 
     async def ask_all(
-        self, voices: Sequence[Voice] | None = None, brief: StepInstructions = ANSWER
+        self, voices: Sequence[Voice] | None = None, step: StepInstructions = ANSWER
     ) -> Sequence[Message]:
         return await asyncio.gather(
-            *(self.ask(voice, brief) for voice in (self.voices if voices is None else voices))
+            *(self.ask(voice, step) for voice in (self.voices if voices is None else voices))
         )
 
     async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
@@ -155,7 +155,7 @@ async def test_no_voice_is_called_absent_if_all_answered():
 
 async def test_the_synthesis_task_ends_with_the_persons_instructions():
     table = ScriptedTable(2)
-    table.wish = "Two sentences, for a child."
+    table.brief = "Two sentences, for a child."
     await run_mode("brain_trust", table)
     assert table.tasks[Step.SYNTHESIS].endswith(
         "The person asks of this synthesis: Two sentences, for a child."

@@ -1,4 +1,4 @@
-"""What the tests of the engine share: the engine alone, no server around it."""
+"""Fixtures for the engine's tests: the engine without a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tertulia.core.messages import Message, Round
 from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
+from tertulia.engine.commit_listener import publish
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.draft_writer import DraftWriter
 from tertulia.engine.live import LiveHub
@@ -47,7 +49,7 @@ ONCE = Limits(retries=0)
 
 @dataclass
 class Engine:
-    """The engine and one person who uses it."""
+    """The engine with one user."""
 
     dependencies: Dependencies
     turns: Turns
@@ -56,6 +58,11 @@ class Engine:
     writer: DraftWriter
     actor: Actor
     incidents: list[Exception] = field(default_factory=list)
+
+    def replace_dependencies(self, **changed: object) -> None:
+        """Opens and runs the turns from now on with other dependencies."""
+        dependencies = replace(self.dependencies, **changed)  # type: ignore[arg-type]
+        self.turns = Turns(dependencies, self.worker.wake, self.relay)
 
     @property
     def db(self) -> Database:
@@ -78,7 +85,7 @@ class Engine:
         return live.turn.state
 
     async def said(self, turn: Turn, text: str, voices: int = 1) -> None:
-        """Waits until so many replies of the turn have got as far as this text."""
+        """Waits until this text is in so many replies of the turn."""
         live = self.dependencies.live.find(turn.id)
         assert live is not None
         woken = asyncio.Event()
@@ -106,7 +113,7 @@ async def engine_in(
     url: str | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Engine]:
-    """Opens what is there, as the server would; nothing runs in the background but turns and the herald."""
+    """Opens the engine on a folder, as the server would; only turns and the relay run in the background."""
     incidents: list[Exception] = []
 
     def report(error: Exception) -> str:
@@ -119,7 +126,7 @@ async def engine_in(
         environ, home, LOOPBACK_ONLY, limits=limits, random=random.Random(1).random
     )
     live = LiveHub()
-    db.on_commit(live.publish)
+    db.on_commit(partial(publish, live))
     limits_ = FileLimits()
     embedder = LocalEmbedder(home, {})
     blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_, PATIENCE_S)
@@ -139,17 +146,17 @@ async def engine_in(
     )
     worker = Worker(dependencies, node=new_id())
     relay = NodeRelay(db, live, new_id, report)
-    turns_ = Turns(dependencies, worker.ring, relay, sleep)
+    turns_ = Turns(dependencies, worker.wake, relay, sleep)
     await recover(db)
     engine = Engine(
         dependencies, turns_, relay, worker, DraftWriter(dependencies), await db.write(_somebody), incidents
     )
-    heralding = asyncio.create_task(relay.run())
+    relaying = asyncio.create_task(relay.run())
     try:
         yield engine
     finally:
-        heralding.cancel()
-        await turns_.close()
+        relaying.cancel()
+        await engine.turns.close()
         extractor.close()
         await embedder.close()
         await providers.close()

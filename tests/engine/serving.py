@@ -1,4 +1,4 @@
-"""A real server in a process of its own, that can be killed, and a client that keeps its own record."""
+"""A server in its own process, which tests can kill, and a client that records what was acknowledged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx2
 
-from tests import loopback_server
 from tests.patience import PATIENCE_S, soon
 from tests.world import PASSWORD, events, turn
 
@@ -26,13 +25,14 @@ STARTED = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 
 
 class Served:
-    """A server over one data folder, started as often as it is killed."""
+    """`tertulia serve` on one data folder; it can be started again after a kill."""
 
     def __init__(self, home: Path, environ: dict[str, str], before: tuple[str, ...] = ()) -> None:
         self.home = home
         self._before = before
         self._environ = {
             "PATH": os.environ["PATH"],
+            "PYTEST_VERSION": os.environ.get("PYTEST_VERSION", "yes"),
             "TERTULIA_HOME": str(home),
             "TERTULIA_PORT": "0",
             "COLUMNS": "300",
@@ -52,19 +52,21 @@ class Served:
         return await asyncio.create_subprocess_exec(
             *self._before,
             sys.executable,
-            *loopback_server.SCRIPT,
+            "-m",
+            "tertulia",
+            "serve",
             env=self._environ,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
 
     async def kill(self) -> None:
-        """No goodbye."""
+        """Kills the process without a shutdown."""
         self._process.send_signal(signal.SIGKILL)
         await self._process.wait()
 
     async def terminate(self) -> int:
-        """Asks it to end; how it said it did."""
+        """Requests a shutdown and returns the exit code."""
         self._process.send_signal(signal.SIGTERM)
         async with soon():
             await self._process.communicate()
@@ -76,13 +78,13 @@ class Served:
             await self.kill()
 
     def written(self, turn_id: str) -> dict[str, str]:
-        """What is on disk of the running replies of a turn."""
+        """The stored drafts of a turn's running replies."""
         with closing(sqlite3.connect(f"file:{self.home / 'tertulia.db'}?mode=ro", uri=True)) as database:
             found = database.execute("SELECT id, content FROM drafts WHERE turn_id = ?", [turn_id])
             return dict(found.fetchall())
 
     def is_sound(self) -> bool:
-        """What the disk holds while nobody runs, looked at in a copy so that nothing is mended by looking."""
+        """Checks the database of a stopped server, in a copy, since opening it would repair it."""
         with tempfile.TemporaryDirectory() as folder:
             for file in self.home.glob("tertulia.db*"):
                 if not file.name.endswith((".lock", "-shm")):
@@ -98,7 +100,7 @@ class Served:
 
 @asynccontextmanager
 async def served(home: Path, environ: dict[str, str], *before: str) -> AsyncIterator[Served]:
-    """`before` is a program that starts the server, a tracer for instance."""
+    """`before` is a command that starts the server, such as a tracer."""
     server = Served(home, environ, before)
     await server.start()
     try:
@@ -109,33 +111,33 @@ async def served(home: Path, environ: dict[str, str], *before: str) -> AsyncIter
 
 @dataclass
 class Sent:
-    """One turn as its sender knows it."""
+    """One turn, as its sender knows it."""
 
     body: dict[str, Any]
     opened: dict[str, Any] | None = None
-    """The answer 202, when it arrived."""
+    """The response with status 202, if it arrived."""
     heard: list[tuple[str, str]] = field(default_factory=list)
-    """Which reply, which words."""
+    """The received deltas: the reply's id and the text."""
     last_mark: str = ""
     written: dict[str, str] = field(default_factory=dict)
-    """What was on disk of each reply before the server died under it, where that matters."""
+    """The stored text of each reply before the kill, where a test needs it."""
 
     @property
     def id(self) -> str:
         return str(self.body["id"])
 
     def text(self, reply_id: str) -> str:
-        """What was heard of a reply."""
+        """The received text of a reply."""
         return "".join(words for reply, words in self.heard if reply == reply_id)
 
     def has_heard(self, text: str = "") -> bool:
-        """From every voice: anything, or this."""
+        """Whether every voice has sent this text, or any text."""
         replies = {reply for reply, _ in self.heard}
         return len(replies) == len(self.body["voices"]) and all(text in self.text(one) for one in replies)
 
 
 class Sender:
-    """Someone who sends, listens, and remembers what was acknowledged."""
+    """A client that sends and listens, and records what was acknowledged."""
 
     def __init__(self, server: Served) -> None:
         self._server = server
@@ -158,7 +160,7 @@ class Sender:
             self._cookies = dict(client.cookies)
 
     async def send(self, text: str, *models: str, **more: Any) -> Sent:
-        """Sends and remembers; an answer that never comes is remembered too."""
+        """Sends a turn and records it, even when no response comes."""
         sent = Sent(turn(text, *models, **more))
         self.sent.append(sent)
         async with self.client() as client:
@@ -169,7 +171,7 @@ class Sender:
         return sent
 
     async def listen(self, sent: Sent, enough: Any = None) -> None:
-        """Follows a turn until it ends, the server dies, or enough was heard."""
+        """Follows a turn until it ends, the server dies, or `enough` is true."""
         headers = {"Accept": "text/event-stream", "Last-Event-ID": sent.last_mark}
         with suppress(httpx2.TransportError):
             async with (
@@ -196,7 +198,7 @@ class Sender:
             return dict(response.json())
 
     async def messages(self, sent: Sent) -> list[dict[str, Any]]:
-        """All that is stored of a turn: its question and its replies."""
+        """The stored messages of a turn: its question and its replies."""
         turn_ = await self.get(f"/api/turns/{sent.id}")
         page = await self.get(f"/api/conversations/{turn_['conversation_id']}/messages?limit=100")
         return [m for round_ in page["rounds"] for m in round_["messages"] if m["turn_id"] == sent.id]

@@ -1,4 +1,4 @@
-"""Attachments in the engine: taken in as a stream, read ahead of a prompt, and swept by a job."""
+"""Attachments in the engine: uploaded as a stream, read for a prompt, and deleted by a job if unsent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment
 from tertulia.core.errors import NotFound
+from tertulia.core.jobs import SweepAttachments
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
 from tertulia.engine.attachments import Attachments, pictures_of, read_all
@@ -28,7 +29,7 @@ async def take(engine: Engine, name: str, content: bytes) -> Attachment:
             yield content[start : start + 100_000]
 
     home = await engine.db.read(lambda tx: projects.visible_to(tx, engine.actor)[0].id)
-    verbs = Attachments(engine.dependencies, Uploads(engine.dependencies, job_left=lambda: None))
+    verbs = Attachments(engine.dependencies, Uploads(engine.dependencies, wake_workers=lambda: None))
     return await verbs.add(engine.actor, home, name, chunks())
 
 
@@ -36,7 +37,7 @@ def said(*brought: Attachment) -> Message:
     return Message("m", "c", 1, "t", "user", Role.USER, "Look", Status.COMPLETE, "u", 0, attachments=brought)
 
 
-async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(engine: Engine) -> None:
+async def test_a_picture_has_its_size_and_its_bytes_are_sent_to_the_model(engine: Engine) -> None:
     made = await take(engine, "photo.png", LARGE)
     assert (made.mime_type, made.width, made.height) == ("image/png", 800, 600)
     shown = PromptMessage("user", "Look", pictures=(Picture(made.content_hash, made.mime_type),) * 2)
@@ -44,7 +45,7 @@ async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(en
     assert await pictures_of(engine.dependencies, Prompt("", (PromptMessage("user", "Hello"),))) == {}
 
 
-async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine: Engine) -> None:
+async def test_an_attachment_is_extracted_once_and_an_unreadable_one_has_a_reason(engine: Engine) -> None:
     notes = await take(engine, "notes.md", b"# Notes\n")
     photo = await take(engine, "photo.png", png(2, 2))
     gone = replace(notes, id="gone", content_hash="0" * 64)
@@ -54,13 +55,13 @@ async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine
         assert read[1].reason
 
 
-async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> None:
+async def test_the_job_deletes_attachments_unsent_for_more_than_a_day(engine: Engine) -> None:
     old, fresh = await take(engine, "old.md", b"old"), await take(engine, "fresh.md", b"fresh")
 
     def age(tx: Tx) -> None:
         long_ago = tx.now - UNSENT_KEPT_MS - 1
         tx.execute(sql("UPDATE attachments SET created_at = :at WHERE id = :id"), at=long_ago, id=old.id)
-        jobs.add(tx, attachments.SWEEP_JOB, "")
+        jobs.enqueue(tx, SweepAttachments())
 
     await engine.db.write(age)
     while await engine.worker.work():

@@ -1,4 +1,4 @@
-"""Branching in motion: what may cross, and what a crash leaves of it."""
+"""Branching under concurrency: simultaneous requests, waiting branches, and crashes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def family(engine, conversation_id: str):
     return await engine.db.read(lambda tx: branches.family(tx, engine.actor, conversation_id))
 
 
-async def test_the_same_edit_in_the_same_breath_is_one_branch(engine, upstream):
+async def test_the_same_edit_sent_four_times_at_once_opens_one_branch(engine, upstream):
     first = await answered(engine, "One?")
     request = NewEdit(new_id(), "Two?", ALPHA, "quick")
     made = await asyncio.gather(
@@ -39,7 +39,7 @@ async def test_the_same_edit_in_the_same_breath_is_one_branch(engine, upstream):
     assert len(await family(engine, first.conversation.id)) == 2
 
 
-async def test_the_same_try_in_the_same_breath_is_one_branch(engine, upstream):
+async def test_the_same_retry_sent_four_times_at_once_opens_one_branch(engine, upstream):
     first = await answered(engine, "One?")
     await answered(engine, "Two?", conversation_id=first.conversation.id)
     [reply] = await engine.replies(first.turn)
@@ -52,7 +52,7 @@ async def test_the_same_try_in_the_same_breath_is_one_branch(engine, upstream):
     assert new.replaces_id == reply.id
 
 
-async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
+async def test_two_retries_of_one_reply_open_two_branches(engine, upstream):
     first = await answered(engine, "One?")
     await answered(engine, "Two?", conversation_id=first.conversation.id)
     [reply] = await engine.replies(first.turn)
@@ -64,7 +64,9 @@ async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
     assert len(await family(engine, first.conversation.id)) == 3
 
 
-async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_comes_after(engine, upstream):
+async def test_a_message_deleted_during_an_answer_is_redacted_from_the_receipt_written_after(
+    engine, upstream
+):
     upstream.says("The code is marigold.")
     first = await answered(engine, "What is the code?")
     [said] = await engine.replies(first.turn)
@@ -78,10 +80,10 @@ async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_com
     [late] = await engine.replies(second.turn)
     assert "marigold" in str(await receipt_of(engine, late))
     [left] = await engine.db.read(
-        lambda tx: tx.execute(sql("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
+        lambda tx: tx.execute(sql("SELECT payload, run_at FROM jobs WHERE kind = 'redact_receipts'"))
     )
     assert left.run_at > engine.dependencies.clock()
-    await JOBS["forget_shown"](engine.dependencies, left.payload)
+    await JOBS["redact_receipts"](engine.dependencies, left.payload)
     assert "marigold" not in str(await receipt_of(engine, late))
 
 
@@ -90,7 +92,7 @@ async def receipt_of(engine, reply):
 
 
 async def begun(engine, upstream, go_on: asyncio.Event):
-    """A round that is half said, and a branch of a branch that goes on from it."""
+    """An unfinished round, and a branch of a branch that inherits it."""
     upstream.plays((Say("The code "), Hold(go_on), Say("is marigold."), Finish()))
     first = await engine.open("What is the code?")
     await engine.said(first.turn, "The code ")
@@ -103,7 +105,7 @@ async def branched(engine, conversation_id: str):
     return await engine.db.write(lambda tx: branches.add(tx, engine.actor, conversation_id, at_round=1))
 
 
-async def test_a_branch_waits_until_all_is_said_that_it_goes_on_from(engine, upstream):
+async def test_a_branch_waits_for_an_inherited_round_that_is_unfinished(engine, upstream):
     go_on = asyncio.Event()
     first, branch = await begun(engine, upstream, go_on)
     opened = await engine.open("And now?", conversation_id=branch.id)
@@ -115,7 +117,7 @@ async def test_a_branch_waits_until_all_is_said_that_it_goes_on_from(engine, ups
     assert [one["content"] for one in asked if one["role"] == "assistant"] == ["The code is marigold."]
 
 
-async def test_who_waits_in_a_branch_can_be_stopped(engine, upstream):
+async def test_a_turn_that_waits_in_a_branch_can_be_stopped(engine, upstream):
     go_on = asyncio.Event()
     first, branch = await begun(engine, upstream, go_on)
     opened = await engine.open("And now?", conversation_id=branch.id)
@@ -126,7 +128,7 @@ async def test_who_waits_in_a_branch_can_be_stopped(engine, upstream):
     assert await engine.over(first.turn) is TurnState.COMPLETE
 
 
-async def test_a_branch_that_left_before_waits_for_nobody(engine, upstream):
+async def test_a_branch_from_an_earlier_round_does_not_wait(engine, upstream):
     first = await answered(engine, "One?")
     branch = await branched(engine, first.conversation.id)
     go_on = asyncio.Event()
@@ -140,7 +142,7 @@ async def test_a_branch_that_left_before_waits_for_nobody(engine, upstream):
     assert await engine.over(second.turn) is TurnState.COMPLETE
 
 
-async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine, upstream):
+async def test_the_summary_of_a_branch_waits_in_the_queue_of_the_parent(engine, upstream):
     first = await answered(engine, "One?")
     edited = await engine.turns.edit(
         engine.actor, first.conversation.id, 1, NewEdit(new_id(), "Else?", ALPHA, "quick")
@@ -158,7 +160,7 @@ async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine,
     assert [reply.content for reply in await engine.replies(back.turn)] == ["In short."]
 
 
-async def test_a_return_that_a_crash_cut_off_can_be_asked_for_again(tmp_path, upstream):
+async def test_a_branch_summary_that_a_crash_interrupted_can_be_retried(tmp_path, upstream):
     async with engine_in(tmp_path, upstream) as engine:
         first = await answered(engine, "One?")
         edited = await engine.turns.edit(

@@ -1,4 +1,4 @@
-"""Looking up: what does not fit is found again, and a search that fails takes nothing else with it."""
+"""Context retrieval: what does not fit is found by the search, and a failed search costs nothing else."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import pytest
 from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
-from tertulia.engine.context_retrieval import look_up
-from tertulia.engine.jobs.index_round import index_round
-from tertulia.engine.turn_inputs import gather
+from tertulia.engine.context_retrieval import retrieve
+from tertulia.engine.jobs.index_round import index_rounds
+from tertulia.engine.turn_records import read_turn
 from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
 from tertulia.store.sql import sql
 from tests.engine.conftest import Engine
@@ -24,7 +25,7 @@ from tests.upstream.scripted import Upstream
 
 
 class Raging(Bags):
-    """An embedder that fails in a way nobody has thought of."""
+    """An embedder that fails with an unexpected error."""
 
     def unavailable_reason(self) -> str | None:
         raise RuntimeError("nobody thought of this")
@@ -42,7 +43,7 @@ async def always(desk: Desk, path: str, content: bytes) -> None:
     await desk.index(file)
 
 
-async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_receipt_says_so(
+async def test_a_failed_search_leaves_the_files_in_the_prompt_and_is_named_in_the_receipt(
     engine: Engine, upstream: Upstream
 ) -> None:
     desk = Desk(engine)
@@ -58,7 +59,7 @@ async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_rec
     assert [str(one) for one in engine.incidents] == ["nobody thought of this"]
 
 
-async def test_a_file_that_is_always_included_and_holds_no_text_is_named_in_the_receipt(
+async def test_an_always_included_file_without_text_is_named_in_the_receipt(
     engine: Engine, upstream: Upstream
 ) -> None:
     await always(Desk(engine), "seal.bin", bytes(range(256)) * 40)
@@ -69,8 +70,10 @@ async def test_a_file_that_is_always_included_and_holds_no_text_is_named_in_the_
     assert left.reason
 
 
-async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, upstream: Upstream) -> None:
-    """Hundreds of large files that are always included would fill the memory at every question."""
+async def test_only_as_much_text_is_loaded_as_the_largest_budget_holds(
+    engine: Engine, upstream: Upstream
+) -> None:
+    """Hundreds of large always-included files would otherwise fill the memory with each question."""
     desk = Desk(engine)
     for path, size in (("1.md", 50_000), ("2.md", 40_000), ("3.md", 100), ("4.md", 99_000)):
         await always(desk, path, b"tea " * (size // 4))
@@ -78,18 +81,18 @@ async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, up
     await engine.db.write(lambda tx: projects.save(tx, desk.actor, desk.project, settings=settings))
     opened = await engine.open("Tea?")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
-    gathered = await engine.db.read(
-        lambda tx: gather(tx, engine.actor, opened.turn, engine.dependencies.providers.find)
+    records = await engine.db.read(
+        lambda tx: read_turn(tx, engine.actor, opened.turn, engine.dependencies.providers.find)
     )
-    assert gathered.most_bytes == 64_000
-    assert [len(kept.text) for kept in gathered.at_hand.kept if kept] == [0, 40_000, 100, 0]
+    assert records.text_limit_bytes == 64_000
+    assert [len(text.text) for text in records.files.texts if text] == [0, 40_000, 100, 0]
     left_out = (await receipt_of(engine, opened.turn)).left_out
     assert {left.name: left.reason for left in left_out} == dict.fromkeys(
         ("1.md", "2.md", "4.md"), "over the budget"
     )
 
 
-async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_window_is_not_full(
+async def test_a_round_dropped_from_the_prompt_is_found_by_the_search(
     engine: Engine, upstream: Upstream
 ) -> None:
     upstream.says("The password of the old lighthouse is marigold.", model="alpha")
@@ -100,7 +103,7 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     for number in range(2, 6):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
     await engine.over(asked.turn)
     receipt = await receipt_of(engine, asked.turn)
@@ -109,7 +112,7 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     assert found == [1]
 
 
-async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen_where_that_was_chosen(
+async def test_a_recalled_round_shows_only_its_best_reply_if_the_visibility_says_so(
     engine: Engine, upstream: Upstream
 ) -> None:
     upstream.says("The password is marigold.", model="alpha")
@@ -123,7 +126,7 @@ async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open(
         "Which password had the lighthouse?", conversation_id=here, visibility=Visibility.CHOSEN
     )
@@ -132,7 +135,9 @@ async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen
     assert ("primrose" in found, "marigold" in found) == (True, False)
 
 
-async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: Upstream) -> None:
+async def test_the_search_leaves_out_the_rounds_that_are_shown_anyway(
+    engine: Engine, upstream: Upstream
+) -> None:
     desk = Desk(engine)
     await always(desk, "samovar.md", b"The samovar is brass.")
     upstream.says("The samovar is copper.")
@@ -145,26 +150,24 @@ async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: 
     while await engine.worker.work():
         pass
     find = engine.dependencies.providers.find
-    gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, find))
-    found = (await look_up(engine.dependencies, engine.actor, gathered)).looked_up.hits
+    records = await engine.db.read(lambda tx: read_turn(tx, engine.actor, asked.turn, find))
+    found = (await retrieve(engine.dependencies, engine.actor, records)).search.hits
     assert found
     assert {hit.location.conversation_id for hit in found} == {elsewhere.conversation.id}
 
 
-async def test_nothing_is_searched_where_all_that_could_be_found_is_shown(
-    engine: Engine, upstream: Upstream
-) -> None:
+async def test_there_is_no_search_if_the_prompt_shows_everything(engine: Engine, upstream: Upstream) -> None:
     engine.dependencies.library.embedder = Raging()
     first = await engine.open("Is the samovar gold?")
     await engine.over(first.turn)
-    await index_round(engine.dependencies, f"{first.conversation.id}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(first.conversation.id, 1))
     second = await engine.open("What is the samovar made of?", conversation_id=first.conversation.id)
     assert await engine.over(second.turn) is TurnState.COMPLETE
     assert engine.incidents == []
 
 
 @pytest.mark.parametrize("what", ["the message", "the conversation", "the file"])
-async def test_what_is_deleted_leaves_the_receipts_of_conversations_that_had_found_it(
+async def test_a_deleted_source_is_redacted_from_the_receipts_that_show_it(
     engine: Engine, upstream: Upstream, what: str
 ) -> None:
     desk = Desk(engine)
@@ -205,13 +208,13 @@ def found_in(receipt: Receipt) -> set[str]:
 
 
 async def found_for(engine: Engine, turn: Turn) -> list[tuple[str, int | None]]:
-    """What stands under the question: names, and the round or the first line."""
+    """The passages below the question: each one's name, and its round or first line."""
     now = await engine.db.read(lambda tx: turns.get(tx, engine.actor, turn.id))
     return [(one.name, one.round_number or one.start_line) for one in now.found]
 
 
 async def samovar(engine: Engine, upstream: Upstream) -> Desk:
-    """A file and a conversation about it, both indexed."""
+    """A file, and a conversation about it; both are indexed."""
     desk = Desk(engine)
     await desk.index(await desk.add("tea.md", b"The samovar is brass."))
     upstream.says("The samovar is copper.")
@@ -222,7 +225,7 @@ async def samovar(engine: Engine, upstream: Upstream) -> Desk:
     return desk
 
 
-async def test_what_was_found_stands_under_the_question_once_whoever_was_sent_it(
+async def test_a_passage_sent_to_several_voices_is_listed_once_below_the_question(
     engine: Engine, upstream: Upstream
 ) -> None:
     await samovar(engine, upstream)
@@ -244,7 +247,7 @@ async def test_what_was_found_stands_under_the_question_once_whoever_was_sent_it
     assert told
 
 
-async def test_a_greeting_brings_nothing_along_and_nothing_stands_under_it(
+async def test_a_greeting_finds_nothing_and_has_no_passages_below_it(
     engine: Engine, upstream: Upstream
 ) -> None:
     await samovar(engine, upstream)
@@ -262,7 +265,7 @@ async def test_a_greeting_brings_nothing_along_and_nothing_stands_under_it(
         (SearchScope(files=False, conversations=False), set(), [FILES_OFF, CONVERSATIONS_OFF]),
     ],
 )
-async def test_only_what_a_person_chose_is_searched_and_the_receipt_says_what_was_not(
+async def test_the_search_covers_the_chosen_scope_and_the_receipt_names_the_rest(
     engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[str]
 ) -> None:
     await samovar(engine, upstream)
@@ -273,7 +276,7 @@ async def test_only_what_a_person_chose_is_searched_and_the_receipt_says_what_wa
     assert [left.reason for left in receipt.left_out] == why
 
 
-async def test_a_conversation_keeps_what_was_chosen_until_something_else_is(
+async def test_a_conversation_keeps_its_search_scope_until_another_is_chosen(
     engine: Engine, upstream: Upstream
 ) -> None:
     await samovar(engine, upstream)
@@ -290,7 +293,7 @@ async def test_a_conversation_keeps_what_was_chosen_until_something_else_is(
     assert kept.scope == SearchScope()
 
 
-async def test_a_project_has_other_conversations_off_for_who_does_not_choose(
+async def test_the_project_scope_applies_to_conversations_without_their_own(
     engine: Engine, upstream: Upstream
 ) -> None:
     desk = await samovar(engine, upstream)
@@ -302,7 +305,7 @@ async def test_a_project_has_other_conversations_off_for_who_does_not_choose(
     assert found_in(await receipt_of(engine, asked.turn)) == {"brass"}
 
 
-async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conversations_off(
+async def test_earlier_rounds_of_the_conversation_are_found_even_when_other_conversations_are_excluded(
     engine: Engine, upstream: Upstream
 ) -> None:
     upstream.says("The password of the old lighthouse is marigold.", model="alpha")
@@ -313,7 +316,7 @@ async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conve
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open(
         "Which password had the lighthouse?",
         conversation_id=here,
@@ -326,7 +329,7 @@ async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conve
 
 
 @pytest.mark.parametrize("what", ["the message", "the conversation", "the file"])
-async def test_what_is_deleted_does_not_stand_under_the_questions_that_had_found_it(
+async def test_a_deleted_passage_is_removed_from_below_the_questions_that_found_it(
     engine: Engine, upstream: Upstream, what: str
 ) -> None:
     desk = Desk(engine)

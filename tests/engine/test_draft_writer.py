@@ -1,4 +1,4 @@
-"""The writer: what running replies have said is on disk at least every second."""
+"""Draft writer: the text of running replies is stored at least every second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.patience import soon
 from tests.upstream.scripted import Finish, Hold, Say, Stall
 
 
-async def test_all_running_replies_are_written_and_written_again_when_they_grew(engine, upstream):
+async def test_running_replies_are_stored_and_stored_again_when_they_have_grown(engine, upstream):
     more = asyncio.Event()
     upstream.plays((Say("One"), Hold(more), Say(", two"), Stall()))
     opened = await engine.open("Count", "alpha", "beta")
@@ -25,7 +25,7 @@ async def test_all_running_replies_are_written_and_written_again_when_they_grew(
     assert "One, two" in {draft.content for draft in await kept(engine, opened)}
 
 
-async def test_what_was_written_is_the_text_and_its_number(engine, upstream):
+async def test_a_stored_draft_has_the_text_and_its_number(engine, upstream):
     upstream.plays((Say("a"), Say("b"), Say("c"), Stall()))
     opened = await engine.open("Letters")
     await engine.said(opened.turn, "abc")
@@ -37,7 +37,7 @@ async def test_what_was_written_is_the_text_and_its_number(engine, upstream):
     assert (draft.content, draft.number) == ("abc", reply.number)
 
 
-async def test_it_writes_more_often_than_once_a_second(engine, upstream):
+async def test_drafts_are_stored_more_often_than_once_a_second(engine, upstream):
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -57,7 +57,7 @@ async def test_it_writes_more_often_than_once_a_second(engine, upstream):
     assert EVERY_S < 1
 
 
-async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_are_written(engine, upstream):
+async def test_a_conversation_deleted_in_between_is_no_incident_and_other_drafts_are_stored(engine, upstream):
     upstream.plays((Say("Talking"), Stall()))
     staying = await engine.open("Stay")
     going = await engine.open("Go")
@@ -71,7 +71,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
         ticks += 1
         await asyncio.sleep(0)
         if ticks == 3:
-            engine.turns.withdraw([going.conversation.id])
+            engine.turns.cancel_in([going.conversation.id])
             await engine.over(going.turn)
 
     running = asyncio.create_task(DraftWriter(engine.dependencies, sleep).run())
@@ -83,7 +83,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
     assert engine.incidents == []
 
 
-async def test_nothing_is_written_when_nobody_speaks(engine, upstream):
+async def test_nothing_is_stored_while_no_reply_runs(engine, upstream):
     upstream.plays((Say("Done."), Finish()))
     opened = await engine.open("Talk")
     await engine.over(opened.turn)

@@ -1,4 +1,4 @@
-"""An answer means that it is on disk: synced, not only written."""
+"""Durability: what a response acknowledges is synced to the disk, not only written."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ TRACED = "openat,pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg"
 FULL = 2
 
 
-async def test_the_writer_syncs_on_every_commit(engine):
+async def test_the_database_syncs_on_every_commit(engine):
     sync, journal = await engine.db.write(
         lambda tx: (tx.one(sql("PRAGMA synchronous"))[0], tx.one(sql("PRAGMA journal_mode"))[0])
     )
     assert (sync, journal) == (FULL, "wal")
 
 
-async def test_whoever_has_an_answer_finds_the_round_on_disk(engine, tmp_path, upstream):
-    """Looked at from outside, at the moment of the answer, as the next process would."""
+async def test_a_round_is_on_disk_when_its_request_is_answered(engine, tmp_path, upstream):
+    """Reads the database from another connection at the moment of the response."""
     held = asyncio.Event()
     upstream.plays((Hold(held),))
     for number in range(1, 6):
@@ -49,8 +49,8 @@ async def test_whoever_has_an_answer_finds_the_round_on_disk(engine, tmp_path, u
 
 
 @pytest.mark.slow
-async def test_the_journal_is_synced_before_the_first_byte_of_the_answer(tmp_path: Path, upstream):
-    """The system calls of a real server, in their order."""
+async def test_the_journal_is_synced_before_the_first_byte_of_the_response(tmp_path: Path, upstream):
+    """The system calls of a server, in order."""
     trace = tmp_path / "trace"
     # -D: the tracer stands beside the server, so that a signal to the server is one to the server.
     tracer = ("strace", "-D", "-f", "--seccomp-bpf", "-s", "40", "-e", f"trace={TRACED}", "-o", str(trace))
@@ -70,7 +70,7 @@ async def test_the_journal_is_synced_before_the_first_byte_of_the_answer(tmp_pat
 
 
 async def written(trace: Path) -> str:
-    """The trace, when its writer is done with it."""
+    """The trace, once it is complete."""
     said = ""
     async with soon():
         while "+++ exited with 0 +++" not in said[-200:]:
@@ -79,7 +79,7 @@ async def written(trace: Path) -> str:
 
 
 def before_each_answer(trace: str) -> list[str]:
-    """For each 201 and 202: the last thing done to the journal before it, "written" or "synced"."""
+    """For each response 201 and 202, the last action on the journal before it: "written" or "synced"."""
     journal, last, answers = None, "", []
     for line in trace.splitlines():
         if opened := re.search(r'openat\(.*tertulia\.db-wal".*= (\d+)', line):

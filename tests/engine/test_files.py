@@ -1,4 +1,4 @@
-"""Files in the engine: safe on the disk before they are told of, read once, and gone when they are gone."""
+"""Files in the engine: stored before they are announced, extracted once, and deleted completely."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ import pytest
 
 from tertulia.core.errors import Invalid, NotFound, QuotaSpent
 from tertulia.core.files import IndexPhase, MetadataChange, ProjectFile
+from tertulia.core.jobs import IndexFile, SweepBlobs
 from tertulia.engine.files import Files, text_of
-from tertulia.engine.jobs import JOBS
+from tertulia.engine.jobs.index_file import index_file
+from tertulia.engine.jobs.sweep_blobs import sweep_blobs
 from tertulia.library import mime
 from tertulia.store import files, projects
 from tertulia.store.blobs import GRACE_MS
@@ -38,11 +40,11 @@ async def chunks(content: bytes, size: int = 60_000) -> AsyncIterator[bytes]:
 
 
 class Desk:
-    """Ada, her first project, and what she can do with files in it."""
+    """Ada with her first project and the commands for its files."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.files = Files(engine.dependencies, job_left=lambda: None)
+        self.files = Files(engine.dependencies, wake_workers=lambda: None)
         self.actor = engine.actor
         self.project = engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
 
@@ -53,7 +55,7 @@ class Desk:
         return await self.engine.db.read(lambda tx: files.get(tx, self.actor, self.project, file_id))
 
     async def index(self, file: ProjectFile) -> ProjectFile:
-        await JOBS["index_file"](self.engine.dependencies, file.id)
+        await index_file(self.engine.dependencies, IndexFile(file.id))
         return await self.get(file.id)
 
 
@@ -65,7 +67,7 @@ def desk(engine: Engine) -> Desk:
 # ── coming in
 
 
-async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> None:
+async def test_an_upload_over_the_quota_is_rejected_while_it_is_received(engine: Engine) -> None:
     dependencies = replace(
         engine.dependencies, limits=replace(engine.dependencies.limits, quota_bytes=100_000)
     )
@@ -78,14 +80,14 @@ async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> N
             yield chunk
 
     with pytest.raises(QuotaSpent):
-        await Files(dependencies, job_left=lambda: None).add(engine.actor, project, "a", endless())
+        await Files(dependencies, wake_workers=lambda: None).add(engine.actor, project, "a", endless())
     assert sum(asked_for) == 120_000
 
 
 # ── reading
 
 
-async def test_a_file_is_read_once_however_often_its_text_is_wanted(desk: Desk) -> None:
+async def test_a_file_is_extracted_once_for_all_requests_of_its_text(desk: Desk) -> None:
     others = readers()
     made = await desk.add("a.pdf", pdf(["Hello"]))
     first = await text_of(desk.engine.dependencies, made)
@@ -99,13 +101,13 @@ async def test_a_file_is_read_once_however_often_its_text_is_wanted(desk: Desk) 
 
 
 def readers() -> set[int]:
-    """The processes that read files, also those of other tests' houses."""
+    """The extraction processes, including those of other tests."""
     return {
         child.pid for child in psutil.Process().children() if "extract.worker" in " ".join(child.cmdline())
     }
 
 
-async def test_the_same_bytes_under_another_kind_are_read_again(desk: Desk) -> None:
+async def test_the_same_bytes_with_another_mime_type_are_extracted_again(desk: Desk) -> None:
     made = await desk.add("a.txt", b"a,b\n1,2\n")
     assert (await text_of(desk.engine.dependencies, made)).text == "a,b\n1,2\n"
     renamed = await desk.files.rename(desk.actor, desk.project, made.id, "a.csv")
@@ -122,7 +124,7 @@ async def test_the_same_bytes_under_another_kind_are_read_again(desk: Desk) -> N
         ("a.xlsx", xlsx("<!DOCTYPE x>"), IndexPhase.FAILED, "XML"),
     ],
 )
-async def test_what_became_of_a_file_stands_beside_it(
+async def test_a_file_shows_the_outcome_of_its_indexing(
     desk: Desk, name: str, content: bytes, state: IndexPhase | None, reason: str | None
 ) -> None:
     file = await desk.index(await desk.add(name, content))
@@ -132,8 +134,8 @@ async def test_what_became_of_a_file_stands_beside_it(
     assert (reason or "") in (file.index.reason or "")
 
 
-async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
-    """The bytes are the person's own; only reading them is refused."""
+async def test_a_harmful_file_is_stored_and_marked_as_failed(desk: Desk) -> None:
+    """The bytes stay stored, since they belong to the person; only their extraction fails."""
     bomb = zipped({"[Content_Types].xml": "<Types/>", "word/document.xml": bytes(32 << 20)})
     made = await desk.add("b.docx", bomb)
     assert made.mime_type == mime.DOCX
@@ -144,9 +146,9 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
     assert kept == bomb
 
 
-async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
+async def test_deleting_a_file_stops_its_extraction(desk: Desk) -> None:
     made = await desk.add("slow.pdf", ENDLESS_PDF)
-    indexing = asyncio.create_task(JOBS["index_file"](desk.engine.dependencies, made.id))
+    indexing = asyncio.create_task(index_file(desk.engine.dependencies, IndexFile(made.id)))
     async with soon():
         while made.content_hash not in desk.engine.dependencies.extractor.reading:
             await desk.get(made.id)
@@ -159,7 +161,7 @@ async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
     assert (await desk.engine.db.read(lambda tx: tx.one(leftover))).n == 0
 
 
-async def test_a_version_that_came_meanwhile_is_not_marked_with_what_the_old_one_was(desk: Desk) -> None:
+async def test_a_version_added_during_the_indexing_keeps_its_own_state(desk: Desk) -> None:
     made = await desk.add("a.md", b"")
     await desk.index(made)
     changed = await desk.files.change(desk.actor, desk.project, made.id, chunks(b"Words"), 1)
@@ -167,17 +169,17 @@ async def test_a_version_that_came_meanwhile_is_not_marked_with_what_the_old_one
     assert (await desk.index(changed)).index.reason is None
 
 
-async def test_what_people_say_of_a_file_is_checked(desk: Desk) -> None:
+async def test_the_metadata_of_a_file_is_validated(desk: Desk) -> None:
     made = await desk.add("a.md", b"x")
     with pytest.raises(Invalid):
         await desk.files.set_metadata(desk.actor, desk.project, made.id, MetadataChange(tags=("x" * 51,)))
 
 
-async def test_the_sweep_takes_what_nobody_refers_to(desk: Desk, tmp_path: Path) -> None:
+async def test_the_sweep_deletes_blobs_without_references(desk: Desk, tmp_path: Path) -> None:
     made = await desk.add("a.bin", LARGE)
     kept = await desk.add("b.bin", LARGE[::-1])
     await desk.files.remove(desk.actor, desk.project, made.id)
-    await JOBS["sweep_blobs"](desk.engine.dependencies, "")
+    await sweep_blobs(desk.engine.dependencies, SweepBlobs())
     assert len(stored(tmp_path)) == 2
     await desk.engine.dependencies.blobs.sweep(desk.engine.dependencies.clock() + GRACE_MS)
     assert [path.name for path in stored(tmp_path)] == [kept.content_hash]
@@ -191,10 +193,10 @@ def stored(home: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-async def test_a_kill_between_bytes_and_row_leaves_neither_a_row_alone_nor_half_a_file(
+async def test_a_kill_between_the_bytes_and_the_row_leaves_neither(
     tmp_path: Path,
 ) -> None:
-    """Three kills at random moments of uploads that overlap; what was acknowledged is whole."""
+    """Three kills at random moments of simultaneous uploads; each acknowledged file is complete."""
     print(f"seed {SEED}")
     chance = random.Random(SEED)
     async with served(tmp_path, {}) as server:
@@ -235,7 +237,7 @@ async def upload(ada: Sender, project: str, path: str, content: bytes, acknowled
 
 
 def must_be_whole(home: Path, acknowledged: dict[str, str]) -> None:
-    """Every row that says its bytes are on disk tells the truth, looked at while nobody runs."""
+    """Checks, while no server runs, that the bytes of each stored row are on the disk."""
     with sqlite3.connect(f"file:{home / 'tertulia.db'}?mode=ro", uri=True) as database:
         rows = database.execute("SELECT hash, size_bytes FROM blobs WHERE keeping = 'disk'").fetchall()
         paths = dict(database.execute("SELECT path, content_hash FROM project_files").fetchall())

@@ -1,4 +1,4 @@
-"""Real kills of a real server: nothing acknowledged is lost or doubled, and what was written is kept."""
+"""Kills of a real server: nothing acknowledged is lost or duplicated, and stored text is kept."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def ada(server: Served) -> Sender:
 async def test_a_kill_at_any_moment_loses_and_doubles_nothing(
     server: Served, ada: Sender, upstream: Upstream
 ):
-    """Twelve kills, each at a named stage of a turn and there at a random moment; the server starts again."""
+    """Twelve kills, each at a random moment of a named stage of a turn; the server is started again."""
     print(f"seed {SEED}")
     chance = random.Random(SEED)
     for number, stage in enumerate([*STAGES] * 3):
@@ -60,7 +60,7 @@ async def test_a_kill_at_any_moment_loses_and_doubles_nothing(
 async def before_the_answer(
     server: Served, ada: Sender, upstream: Upstream, chance: random.Random, name: str
 ):
-    """Somewhere between the first byte of the request and the last of the answer."""
+    """Kills between the first byte of the request and the last of the response."""
     sending = [asyncio.create_task(ada.send(f"{name} {n}", "alpha", "beta")) for n in range(3)]
     await asyncio.sleep(chance.uniform(0, 0.05))
     await server.kill()
@@ -74,7 +74,7 @@ async def after_the_answer(server: Served, ada: Sender, upstream: Upstream, chan
 
 
 async def mid_stream(server: Served, ada: Sender, upstream: Upstream, chance: random.Random, name: str):
-    """After a checkpoint of every voice, and then at any moment between two."""
+    """Kills after every voice has a stored draft, at any moment between two writes."""
     upstream.plays((*says("", chunks=WORDS, pace=PACE_S)[:-1], Stall()))
     sent = await ada.send(name, "alpha", "beta")
     listening = asyncio.create_task(ada.listen(sent))
@@ -87,7 +87,7 @@ async def mid_stream(server: Served, ada: Sender, upstream: Upstream, chance: ra
 
 
 async def around_the_end(server: Served, ada: Sender, upstream: Upstream, chance: random.Random, name: str):
-    """One voice writes its last word, another goes on; the kill falls before, in or after the last commit."""
+    """Kills before, during or after the commit of one reply while another is being written."""
     last = asyncio.Event()
     upstream.plays((Say("Almost "), Hold(last), Say("done."), Finish()), model="alpha")
     upstream.plays((Say("Going on"), Stall()), model="beta")
@@ -109,7 +109,7 @@ STAGES = {
 
 
 async def check(ada: Sender, sent: Sent, stage: str) -> None:
-    """After the restart, against the sender's own record; the first answer must be right already."""
+    """Compares the state after the restart with the sender's record, from the first response on."""
     if sent.opened is None and not await is_there(ada, sent):
         return  # never acknowledged, never written: as good as never sent
     turn_ = await ada.get(f"/api/turns/{sent.id}")
@@ -137,7 +137,7 @@ async def is_there(ada: Sender, sent: Sent) -> bool:
 
 
 async def send_again_what_was_lost(ada: Sender, upstream: Upstream) -> None:
-    """Whoever got no answer sends the same again, and it is there once."""
+    """Sends the requests without a response again; each turn exists once."""
     upstream.says("At last.")
     for sent in [one for one in ada.sent if one.opened is None]:
         await ada.resend(sent)
@@ -149,7 +149,7 @@ async def send_again_what_was_lost(ada: Sender, upstream: Upstream) -> None:
 
 
 @pytest.mark.slow
-async def test_a_polite_end_keeps_every_reply_says_why_and_exits_with_zero(
+async def test_a_terminated_server_stores_every_reply_with_the_reason_and_exits_with_zero(
     server: Served, ada: Sender, upstream: Upstream
 ):
     upstream.plays((Say("So far "), Pause(0.01), Say("so good"), Stall()))

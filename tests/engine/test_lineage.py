@@ -1,4 +1,4 @@
-"""Whatever is done to a tree of branches, each of them reads and recalls what a copy would hold."""
+"""Lineage: after any changes to a tree, each branch reads what a copy of its rounds would hold."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.store.samples import VOICES, conversation, person, question, reply, t
 
 @dataclass(eq=False)
 class Copied:
-    """A conversation as if branching copied: all it can ever show, by round."""
+    """A conversation as if branches were copies: everything that it shows, by round."""
 
     id: str
     source: Copied | None = None
-    """Whose words it goes on from."""
+    """The conversation that it branched from."""
     at: int = 0
     only_id: str | None = None
     rounds: dict[int, list[Message]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Copied:
         return any(one.conversation_id == self.id and one.round_number <= by_round for one in self.said)
 
     def takes(self, message: Message) -> bool:
-        """Whether what its source says now belongs to what it copied then."""
+        """Whether a new message of its source belongs to a round that it copied."""
         if message.round_number == self.at and message.role is not Role.USER:
             return self.only_id in (None, message.id)
         return message.round_number <= self.at
@@ -48,7 +48,7 @@ class Copied:
 
 
 class Forest:
-    """The store and the copies side by side; everything is done to both."""
+    """The store and the copies; each change is made to both."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -90,12 +90,12 @@ class Forest:
         self.ask(self.branch(of, number - 1))
 
     def answer_again(self, here: Copied, first: Message) -> None:
-        """In place, as a conversation does with its last round."""
+        """Retries a reply of the last round, which replaces it in the same conversation."""
         new = self.db.write_now(lambda tx: replace(first, id=tx.new_id(), replaces_id=first.id))
         self._say(here, replace(new, conversation_id=here.id))
 
     def conclude(self, here: Copied, number: int) -> None:
-        """A synthesis of any round, also of one that was inherited."""
+        """Adds a synthesis to any round, even an inherited one."""
         first = here.rounds[number][0]
         new = self.db.write_now(
             lambda tx: replace(first, id=tx.new_id(), role=Role.SYNTHESIS, voice=VOICES[0])
@@ -157,7 +157,7 @@ class Forest:
         self.db.read_now(look)
 
     def _check_recall(self, tx: Tx, here: Copied, before: int) -> None:
-        """Of all that was ever said in the tree, a turn recalls what its own copy says before that turn."""
+        """Of all messages of the tree, a turn recalls those that its own copy holds before that turn."""
         everything = {message.id: message for copy in self.all for message in copy.said}
         hits = tuple(map(_hit, everything.values()))
         kept, recalled = within_lineage(tx, here.id, before, hits)
@@ -183,7 +183,7 @@ ACTS = ["ask", "ask", "branch", "branch", "edit", "again", "again", "conclude", 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_tree_reads_and_recalls_as_copies_would(db: Database, data: st.DataObject) -> None:
+def test_branches_read_and_recall_as_if_their_rounds_were_copied(db: Database, data: st.DataObject) -> None:
     forest = Forest(db)
     forest.ask(forest.all[0])
     for _ in range(data.draw(st.integers(1, 16))):

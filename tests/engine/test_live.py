@@ -1,4 +1,4 @@
-"""What is live can be read from anywhere: every cut, at every byte, joins to the same text."""
+"""Live turns: a reader who is cut off at any byte and comes back ends with the same text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ from tertulia.core.events import Event, EventKind
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import SeatRequest, assign_seats
-from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, LiveHub, LiveTurn, TopicFeed
-from tertulia.server.encodings import Encoding, event_id, joined, number_of
+from tertulia.engine.commit_listener import publish
+from tertulia.engine.live import LOG_ENTRIES_KEPT, LiveHub
+from tertulia.engine.live_turn import FRAME_CHARS, LiveTurn
+from tertulia.engine.topic_feeds import TopicFeed
+from tertulia.engine.turn_events import Delta
+from tertulia.server.encodings import Encoding, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 
@@ -38,7 +42,7 @@ TURN = Turn(
 
 
 class Told:
-    """A turn that is told step by step, and what its replies truly said."""
+    """A turn that is played step by step, and the texts of its replies."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -50,7 +54,7 @@ class Told:
         self._speaking: list[Draft] = []
 
     def step(self) -> None:
-        """One more thing happens, until all is over."""
+        """Plays one more event, until the turn is over."""
         if self.turn.is_over:
             return
         if self._silent and (not self._speaking or self.chance.random() < 0.3):
@@ -60,25 +64,27 @@ class Told:
         elif self._speaking:
             self._finish(self.chance.choice(self._speaking))
         else:
-            self.live.ended(self.turn, replace(TURN, state=TurnState.COMPLETE))
+            self.live.end_turn(self.turn, replace(TURN, state=TurnState.COMPLETE))
 
     def _begin(self) -> None:
         voice = self._silent.pop()
         draft = Draft(f"R{voice.seat}", TURN.id, TURN.conversation_id, 1, voice, Role.ADVISOR, "", "", 0, 1)
         self._speaking.append(draft)
-        self.live.began(self.turn, draft)
+        self.live.start_reply(self.turn, draft)
         if self.chance.random() < 0.2:
-            self.live.waits(self.turn, self.turn.replies[draft.id], draft.id, RetryNotice(9, 1, 2, "busy"))
+            self.live.set_retry(
+                self.turn, self.turn.replies[draft.id], draft.id, RetryNotice(9, 1, 2, "busy")
+            )
 
     def _say(self, draft: Draft) -> None:
         words = "".join(self.chance.choices('aé日👩\u202e\n\r"\\ \u2028:', k=self.chance.randint(1, 6)))
         is_thought = self.chance.random() < 0.2
         (self.thoughts if is_thought else self.texts)[draft.id] += words
-        self.live.said(self.turn, self.turn.replies[draft.id], draft.id, words, is_thought)
+        self.live.append_text(self.turn, self.turn.replies[draft.id], draft.id, words, is_thought)
 
     def _finish(self, draft: Draft) -> None:
         self._speaking.remove(draft)
-        self.live.finished(
+        self.live.finish_reply(
             self.turn,
             Message(
                 draft.id, TURN.conversation_id, 1, TURN.id, "agent:a", Role.ADVISOR, self.texts[draft.id],
@@ -89,7 +95,7 @@ class Told:
 
 @dataclass
 class Reader:
-    """Reads bytes, forgets the frame that was cut, and comes back with the last mark it saw."""
+    """A client that drops an incomplete frame, and resumes after the last event id that it has seen."""
 
     read: Any
     after: str = ""
@@ -126,9 +132,9 @@ def read_ndjson(data: bytes) -> Iterator[tuple[str, str, Any]]:
 
 
 def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
-    """What the server sends next to a reader who has come this far."""
+    """The next bytes that the server sends to a reader at this position."""
     news = joined(live.after(after), after + 1)
-    return b"".join(encoding.event(event_id(live.turn.id, number), event) for number, event in news)
+    return b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in news)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
 )
 @settings(max_examples=100)
 @given(seed=st.integers(0, 1 << 48))
-def test_a_reader_cut_off_anywhere_and_any_number_of_times_ends_with_the_whole_text(encoding, read, seed):
+def test_a_reader_cut_off_any_number_of_times_ends_with_the_complete_text(encoding, read, seed):
     chance = random.Random(seed)
     told, reader = Told(chance), Reader(read)
     while not reader.is_over:
@@ -165,7 +171,7 @@ def test_deltas_are_counted_per_reply_without_a_gap():
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_joining_never_crosses_from_one_reply_or_one_kind_of_word_to_another():
+def test_deltas_are_joined_only_within_one_reply_and_one_kind_of_text():
     log = [
         Delta("A", 1, "a"),
         Delta("A", 2, "b"),
@@ -195,22 +201,22 @@ def test_joining_never_crosses_from_one_reply_or_one_kind_of_word_to_another():
         "other.3",
     ],
 )
-def test_a_mark_that_is_not_of_this_stream_is_no_place_in_it(wrong):
+def test_an_event_id_of_another_stream_is_rejected(wrong):
     assert number_of(wrong, TURN.id) is None
 
 
-def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
-    assert number_of(event_id(TURN.id, 12), TURN.id) == 12
+def test_an_event_id_gives_its_number_and_an_empty_one_the_beginning():
+    assert number_of(mark(TURN.id, 12), TURN.id) == 12
     assert number_of("", TURN.id) == 0
 
 
-def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
+def test_a_reader_far_behind_catches_up_in_frames_of_limited_size():
     live = LiveHub()
     turn = live.open(TURN)
     draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1)
-    reply = live.began(turn, draft)
+    reply = live.start_reply(turn, draft)
     for _ in range(1000):
-        live.said(turn, reply, "R", "x" * 4096, is_thought=False)
+        live.append_text(turn, reply, "R", "x" * 4096, is_thought=False)
     after, sizes = 0, []
     while news := turn.after(after):
         sizes.append(sum(len(event.text) for event in news if isinstance(event, Delta)))
@@ -225,28 +231,28 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
     ids = [f"turn {n}" for n in range(12)]
     for turn_id in ids:
         turn = live.open(replace(TURN, id=turn_id))
-        reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
-        for _ in range(KEPT_LOG // 10):
-            live.said(turn, reply, "R", "x", is_thought=False)
-        live.ended(turn, replace(TURN, id=turn_id, state=TurnState.COMPLETE))
+        reply = live.start_reply(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
+        for _ in range(LOG_ENTRIES_KEPT // 10):
+            live.append_text(turn, reply, "R", "x", is_thought=False)
+        live.end_turn(turn, replace(TURN, id=turn_id, state=TurnState.COMPLETE))
     kept = [turn_id for turn_id in ids if live.find(turn_id)]
     assert kept == ids[-len(kept) :], "the newest"
     assert 8 <= len(kept) <= 10
     assert live.find("running") is running
 
 
-def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
-    """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
+def test_a_finished_reply_is_no_draft_after_its_commit():
+    """Between the commit and the last log entry, no reader may find a draft of a stored message."""
     live = LiveHub()
     turn = live.open(TURN)
-    live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
-    live.publish(
-        [Event(f"conversation:{TURN.conversation_id}", 3, EventKind.CHANGED, "message", "R", "{}", 1)]
+    live.start_reply(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
+    publish(
+        live, [Event(f"conversation:{TURN.conversation_id}", 3, EventKind.CHANGED, "message", "R", "{}", 1)]
     )
     assert turn.replies == {}
 
 
-def test_a_place_knows_when_it_cannot_tell_everything():
+def test_a_topic_feed_returns_none_if_events_are_missing():
     place = TopicFeed("conversation:C")
     assert place.after(0) == ()
     for number in range(5, 2000):

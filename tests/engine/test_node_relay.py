@@ -1,4 +1,4 @@
-"""The herald: what is lost, late or told twice between servers leaves no gap and no repeat."""
+"""Node relay: bundles that are lost, late or repeated leave no gap and no duplicate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Role
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import Voice
-from tertulia.engine.live import LiveHub, LiveReply, LiveTurn
-from tertulia.engine.node_relay import UNSAID_LIMIT, NodeRelay, RelayCommand, StopRequest
+from tertulia.engine.live import LiveHub
+from tertulia.engine.live_turn import LiveReply, LiveTurn
+from tertulia.engine.node_relay import UNSENT_LIMIT, NodeRelay, RelayCommand, StopRequest
 
 ALPHA = Voice("house:alpha:0", 1, "Alpha", "house:alpha")
 TURN = Turn("t", "c", 1, Purpose.ASK, "quick", (ALPHA,), Visibility.OPEN, TurnState.RUNNING, "u", 0)
@@ -21,7 +22,7 @@ DRAFT = Draft("r", "t", "c", 1, ALPHA, Role.ADVISOR, "", "", 0, 0)
 
 
 class Line:
-    """What servers say to each other, held up until it is let through."""
+    """The channel between two nodes; its messages wait until a test delivers them."""
 
     is_shared = True
 
@@ -41,7 +42,7 @@ class Server:
         self.line, self.live = Line(), LiveHub()
         self.wishes: list[RelayCommand] = []
         self.relay = NodeRelay(self.line, self.live, new_id, str)  # type: ignore[arg-type]
-        self.relay.on_wish(self.wishes.append)
+        self.relay.on_command(self.wishes.append)
 
     async def tells(self, other: Server) -> None:
         await self.relay.flush()
@@ -67,7 +68,7 @@ def turn(here: Server) -> LiveTurn:
 
 @pytest.fixture
 def reply(here: Server, turn: LiveTurn) -> LiveReply:
-    return here.live.began(turn, DRAFT)
+    return here.live.start_reply(turn, DRAFT)
 
 
 def seen(server: Server) -> Draft:
@@ -77,37 +78,37 @@ def seen(server: Server) -> Draft:
     return draft
 
 
-async def test_a_reply_is_the_same_there_with_its_thoughts_and_its_waits(
+async def test_a_mirrored_reply_has_the_same_text_thinking_and_retry_notices(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     for text, is_thought in (("Hm. ", True), ("Tea", False), (", of ", False), ("No. ", True)):
-        here.live.said(turn, reply, "r", text, is_thought)
+        here.live.append_text(turn, reply, "r", text, is_thought)
     await here.tells(there)
     assert seen(there) == reply.draft()
-    here.live.waits(turn, reply, "r", RetryNotice(5, 1, 2, "busy"))
+    here.live.set_retry(turn, reply, "r", RetryNotice(5, 1, 2, "busy"))
     await here.tells(there)
     assert seen(there) == reply.draft()
 
 
-async def test_what_was_lost_on_the_way_is_asked_for_and_told_again(
+async def test_a_lost_bundle_is_requested_and_sent_again(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     await here.tells(there)
-    here.live.said(turn, reply, "r", "Tea, ", False)
+    here.live.append_text(turn, reply, "r", "Tea, ", False)
     await here.tells(Server())  # there, nobody hears it
-    here.live.said(turn, reply, "r", "of course", False)
+    here.live.append_text(turn, reply, "r", "of course", False)
     await here.tells(there)
     assert seen(there).content == ""
     await there.tells(here)
-    here.live.said(turn, reply, "r", ".", False)
+    here.live.append_text(turn, reply, "r", ".", False)
     await here.tells(there)
     assert seen(there) == reply.draft()
 
 
-async def test_what_is_told_twice_is_heard_once(
+async def test_a_bundle_received_twice_is_applied_once(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
-    here.live.said(turn, reply, "r", "Tea", False)
+    here.live.append_text(turn, reply, "r", "Tea", False)
     await here.relay.flush()
     [bundle] = here.line.said
     there.line.hear(bundle)
@@ -115,10 +116,10 @@ async def test_what_is_told_twice_is_heard_once(
     assert seen(there) == reply.draft()
 
 
-async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_one_says(
+async def test_a_node_ignores_its_own_messages_and_kinds_that_it_does_not_know(
     here: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
-    here.live.said(turn, reply, "r", "Tea", False)
+    here.live.append_text(turn, reply, "r", "Tea", False)
     await here.relay.flush()
     here.line.hear(here.line.said[0])
     here.line.hear(json.dumps([["Unheard", {"of": 1}]]))
@@ -126,22 +127,22 @@ async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_o
     assert seen(here).content == "Tea"
 
 
-async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
+async def test_a_full_outbox_drops_text_and_keeps_commands(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     stop = StopRequest("another turn", None)
-    here.relay.say(stop)
-    for _ in range(2 * UNSAID_LIMIT):
-        here.live.said(turn, reply, "r", "x", False)
+    here.relay.send(stop)
+    for _ in range(2 * UNSENT_LIMIT):
+        here.live.append_text(turn, reply, "r", "x", False)
     await here.relay.flush()
-    assert sum(map(len, here.line.said)) < 5 * UNSAID_LIMIT
+    assert sum(map(len, here.line.said)) < 5 * UNSENT_LIMIT
     await here.tells(there)
     assert there.wishes == [stop]
 
 
-async def test_who_followed_a_turn_before_its_own_engine_took_it_up_goes_on_following(here: Server) -> None:
-    early = here.relay.mirrored(TURN)
+async def test_a_watcher_keeps_its_log_when_the_mirror_becomes_an_own_turn(here: Server) -> None:
+    early = here.relay.mirror(TURN)
     own = here.live.open(TURN)
-    here.live.said(own, here.live.began(own, DRAFT), "r", "Tea", False)
+    here.live.append_text(own, here.live.start_reply(own, DRAFT), "r", "Tea", False)
     assert early is own
     assert (own.is_here, own.number, list(here.live.mirrors())) == (True, 2, [])

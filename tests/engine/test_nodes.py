@@ -1,4 +1,4 @@
-"""Several servers on one database: each hears what the others say, and ends only what a dead one left."""
+"""Several nodes on one database: each follows the turns of the others, and ends only those of a dead node."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
-from tertulia.engine.live import LiveTurn, ReplyFinished
+from tertulia.engine.live_turn import LiveTurn
 from tertulia.engine.models import describe
 from tertulia.engine.recovery import SILENT_MS, recover
 from tertulia.engine.replays import Replays
 from tertulia.engine.requests import RetryRequest
+from tertulia.engine.turn_events import ReplyFinished
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
 from tertulia.store.sql import sql
@@ -41,7 +42,7 @@ def ada(db: Database) -> Actor:
 
 @pytest.fixture
 def turn(db: Database, ada: Actor) -> Turn:
-    """A turn of this node, with a little text on disk."""
+    """A running turn of this node, with some stored text."""
     made = db.write_now(lambda tx: opened(tx, ada, conversation(tx, ada).id))
     begun = db.write_now(lambda tx: draft(tx, made))
     db.write_now(lambda tx: drafts.begin(tx, [begun]))
@@ -51,7 +52,7 @@ def turn(db: Database, ada: Actor) -> Turn:
 
 @pytest.fixture
 def another(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
-    """A second server on the same PostgreSQL."""
+    """Two nodes on the same PostgreSQL database."""
     made = Database.open(postgres_url, clock=clock, new_id=ids)
     yield made
     made.close()
@@ -61,7 +62,7 @@ async def state(db: Database, ada: Actor, turn: Turn) -> TurnState:
     return (await db.read(lambda tx: turns.get(tx, ada, turn.id))).state
 
 
-async def test_what_a_dead_server_left_ends_with_its_text_on_either_database(
+async def test_the_turns_of_a_dead_node_end_with_their_text_on_either_database(
     db: Database, ada: Actor, turn: Turn, clock: Clock, watch: Watch
 ) -> None:
     clock.forward(SILENT_MS + 1)
@@ -75,7 +76,7 @@ async def test_what_a_dead_server_left_ends_with_its_text_on_either_database(
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_the_only_server_of_a_database_waits_for_no_heart_to_stop(
+async def test_a_single_server_recovers_without_waiting_for_a_heartbeat(
     db: Database, ada: Actor, turn: Turn
 ) -> None:
     assert await recover(db) == 1
@@ -83,7 +84,7 @@ async def test_the_only_server_of_a_database_waits_for_no_heart_to_stop(
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_a_server_that_starts_leaves_alone_what_another_runs(
+async def test_a_starting_node_leaves_the_turns_of_other_nodes_alone(
     db: Database, another: Database, ada: Actor, turn: Turn, clock: Clock, watch: Watch
 ) -> None:
     for _ in range(10):
@@ -101,7 +102,7 @@ async def test_a_server_that_starts_leaves_alone_what_another_runs(
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_of_several_that_find_a_dead_one_each_turn_is_ended_once(
+async def test_each_turn_of_a_dead_node_is_ended_by_one_of_the_others(
     db: Database, another: Database, turn: Turn, clock: Clock
 ) -> None:
     clock.forward(SILENT_MS + 1)
@@ -114,7 +115,7 @@ async def test_of_several_that_find_a_dead_one_each_turn_is_ended_once(
 
 
 class Pauses:
-    """Sleeps no longer than it takes others to move on, and says when it was asked to three times."""
+    """A sleep that only yields to other tasks, and signals its third call."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -147,7 +148,7 @@ AGE = sql("UPDATE turns SET heartbeat_at = heartbeat_at - 60000 RETURNING id")
 BEATS = sql("SELECT id FROM turns WHERE heartbeat_at > :now - 30000")
 
 
-async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
+async def test_a_heartbeat_renews_own_turns_and_ends_those_of_dead_nodes(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -169,7 +170,7 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     assert await one.over(lives.turn) is TurnState.COMPLETE
 
 
-async def test_what_a_model_is_said_to_be_on_one_server_is_known_on_the_other(
+async def test_model_overrides_on_one_node_reach_the_other(
     pair: tuple[Engine, Engine],
 ) -> None:
     one, two = pair
@@ -179,7 +180,7 @@ async def test_what_a_model_is_said_to_be_on_one_server_is_known_on_the_other(
     assert two.dependencies.providers.find("voices:alpha") == better
 
 
-async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_ended(
+async def test_a_node_that_paused_too_long_adds_nothing_to_a_turn_ended_by_another(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -199,7 +200,7 @@ async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_end
     assert two.incidents == []
 
 
-async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_took_them(
+async def test_rounds_of_one_conversation_wait_for_each_other_on_different_nodes(
     pair: tuple[Engine, Engine], upstream: Upstream, pauses: Pauses
 ) -> None:
     one, two = pair
@@ -217,7 +218,7 @@ async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_t
     assert [reply.content for reply in await two.replies(second.turn)] == ["Second."]
 
 
-async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_servers(
+async def test_a_new_round_waits_for_a_retry_opened_at_the_same_time_on_another_node(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -236,7 +237,7 @@ async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_
     assert await two.over((await other).turn) is TurnState.COMPLETE
 
 
-async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_read_by_its_chair(
+async def test_a_retry_runs_beside_a_round_of_another_node_whose_chair_reads_it(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -259,7 +260,7 @@ async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_rea
     assert "After all." in str(upstream.requests[3].body)
 
 
-async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
+async def test_one_of_two_retries_on_two_nodes_continues_the_round(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -285,10 +286,10 @@ async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
     assert str(upstream.requests[4].body).count("Again.") == 2
 
 
-async def test_questions_queued_on_two_servers_behind_a_retry_keep_their_order(
+async def test_questions_queued_on_two_nodes_behind_a_retry_keep_their_order(
     pair: tuple[Engine, Engine], upstream: Upstream, pauses: Pauses
 ) -> None:
-    """The second question is on one server, the third on the other, where the retry they wait for runs."""
+    """The second question is on one node, the third on the other, which runs the retry they wait for."""
     one, two = pair
     go_on = asyncio.Event()
     upstream.plays(refuses(401), (Say("Again."), Hold(go_on), Finish()), says("Answered."))
@@ -318,7 +319,7 @@ async def first_reply(engine: Engine, turn: Turn) -> Message:
 async def paused_commit(
     engine: Engine, conversation_id: str
 ) -> AsyncIterator[Callable[[asyncio.Task[Any]], Awaitable[None]]]:
-    """Nobody comes to a commit in this conversation. Gives what waits until a task has come so far."""
+    """Blocks all commits in this conversation; yields a function that waits until a task is blocked."""
     held, free = threading.Event(), threading.Event()
 
     def hold(tx: Tx) -> None:
@@ -350,7 +351,7 @@ BLOCKED = sql("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
-async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
+async def test_a_queued_round_can_be_stopped_on_its_node_and_from_another(
     pair: tuple[Engine, Engine], upstream: Upstream, is_elsewhere: bool
 ) -> None:
     one, two = pair
@@ -371,9 +372,9 @@ async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
 
 
 async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> LiveTurn:
-    """The turn as another server sees it, once so many replies have got as far as this text."""
+    """The turn as another node mirrors it, once so many replies have this text."""
     woken = asyncio.Event()
-    engine.dependencies.live.watch(conversation_topic(turn.conversation_id), woken.set)
+    engine.dependencies.live.feeds.watch(conversation_topic(turn.conversation_id), woken.set)
     async with soon():
         while (live := engine.dependencies.live.find(turn.id)) is None:
             await woken.wait()
@@ -383,7 +384,7 @@ async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> Live
     return live
 
 
-async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_each(
+async def test_a_reply_has_the_same_deltas_and_the_same_end_on_every_node(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -407,7 +408,7 @@ async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_e
 
 
 @pytest.mark.parametrize("is_one_alone", [False, True])
-async def test_a_stop_pressed_on_one_server_stops_what_another_runs(
+async def test_a_stop_on_one_node_stops_the_turn_of_another(
     pair: tuple[Engine, Engine], upstream: Upstream, is_one_alone: bool
 ) -> None:
     one, two = pair
@@ -429,7 +430,7 @@ async def test_a_stop_pressed_on_one_server_stops_what_another_runs(
     }
 
 
-async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
+async def test_deleting_a_conversation_on_one_node_stops_its_turn_on_another(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -438,11 +439,11 @@ async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
     opened = await one.open("Go on")
     await one.said(opened.turn, "Begun.")
     gone = await two.db.write(lambda tx: conversations.remove(tx, two.actor, opened.conversation.id))
-    two.turns.withdraw(gone)
+    two.turns.cancel_in(gone)
     assert await one.over(opened.turn) is TurnState.STOPPED
 
 
-async def test_a_server_that_comes_late_is_told_what_is_being_said(
+async def test_a_node_that_joins_late_receives_the_running_replies(
     tmp_path: Path, upstream: Upstream, postgres_url: str
 ) -> None:
     held = asyncio.Event()
@@ -451,7 +452,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
         opened = await one.open("Go on")
         await one.said(opened.turn, "Begun.")
         async with engine_in(tmp_path / "two", upstream, url=postgres_url) as two:
-            await two.relay.look()
+            await two.relay.reconcile()
             seen = await mirror(two, opened.turn, "Begun.")
             held.set()
             assert await two.over(opened.turn) is TurnState.COMPLETE
@@ -465,7 +466,7 @@ DEAFEN = sql("""
 """)
 
 
-async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it_looks(
+async def test_a_node_catches_up_on_events_that_its_broken_connection_missed(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -474,12 +475,12 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     await one.over(first.turn)
     place = conversation_topic(first.conversation.id)
     woken = asyncio.Event()
-    watched = two.dependencies.live.watch(place, woken.set)
-    await two.relay.look()
+    watched = two.dependencies.live.feeds.watch(place, woken.set)
+    await two.relay.reconcile()
     await one.db.write(lambda tx: tx.execute(DEAFEN))
     second = await one.open("Two", conversation_id=first.conversation.id)
     await one.over(second.turn)
-    await two.relay.look()
+    await two.relay.reconcile()
     async with soon():
         while not any(event.noun == "message" and "Second." in str(event.value) for event in watched.events):
             woken.clear()
@@ -488,7 +489,7 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
-async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
+async def test_a_mirror_ends_even_when_the_end_of_its_turn_was_missed(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:
     one, two = pair
@@ -496,7 +497,7 @@ async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     opened = await one.open("Be quick")
     await one.over(opened.turn)
     stale = two.dependencies.live.open(opened.turn, "a mirror")
-    await two.relay.look()
+    await two.relay.reconcile()
     assert (stale.is_over, stale.turn.state) == (True, TurnState.COMPLETE)
 
 

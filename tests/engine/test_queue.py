@@ -24,7 +24,7 @@ def waiting(
 
 
 class Running:
-    """Turns that end when they are told to."""
+    """Turns that end when the test says so."""
 
     def __init__(self) -> None:
         self.queue = TurnQueue(self._run)
@@ -51,7 +51,7 @@ class Running:
             await asyncio.wait(tuple(self.queue.tasks()))
 
 
-async def test_rounds_run_in_their_order_however_they_come_in() -> None:
+async def test_rounds_run_in_order_of_their_number() -> None:
     running = Running()
     for name, number in (("one", 1), ("four", 4), ("two", 2), ("three", 3)):
         running.queue.add(waiting(name, number, state=TurnState.RUNNING if number == 1 else TurnState.QUEUED))
@@ -79,9 +79,7 @@ async def test_a_retry_starts_beside_a_question_and_the_next_question_waits_for_
     await running.over()
 
 
-async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_retry_that_came_after() -> (
-    None
-):
+async def test_a_running_question_does_not_wait_for_a_later_retry() -> None:
     running = Running()
     running.queue.add(waiting("two", 2, state=TurnState.RUNNING))
     running.queue.start(waiting("retry", 1, Purpose.RETRY, TurnState.RUNNING))
@@ -91,7 +89,7 @@ async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_r
     assert running.begun == ["two", "retry"]
 
 
-async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> None:
+async def test_a_question_removed_while_it_waits_for_a_retry_never_runs() -> None:
     running = Running()
     running.queue.start(waiting("retry", 1, Purpose.RETRY, TurnState.RUNNING))
     running.queue.add(stopped := waiting("two", 2))
@@ -102,7 +100,7 @@ async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> N
     assert running.begun == ["retry", "three"]
 
 
-async def test_what_is_cleared_is_given_back_and_never_runs() -> None:
+async def test_cleared_turns_are_returned_and_never_run() -> None:
     running = Running()
     running.queue.add(waiting("one", 1, state=TurnState.RUNNING))
     running.queue.add(waiting("two", 2))

@@ -1,4 +1,4 @@
-"""Recovery: what a crash leaves behind is mended at the next start, once, whatever moment it came at."""
+"""Recovery: the next start ends each unfinished turn once, whenever the crash happened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_running_reply_ends_as_interrupted_with_its_last_checkpoint(engi
 
 
 async def test_the_draft_becomes_a_message_under_its_own_id(engine, tmp_path, upstream):
-    """A device that showed the draft finds the message in its place."""
+    """A device that shows the draft replaces it with the message."""
     upstream.plays((Say("Saved."), Stall()))
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Saved.")
@@ -45,9 +45,7 @@ async def test_the_draft_becomes_a_message_under_its_own_id(engine, tmp_path, up
         assert reply.id == draft_id
 
 
-async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retried(
-    engine, tmp_path, upstream
-):
+async def test_a_voice_that_had_not_begun_gets_an_empty_reply_that_can_be_retried(engine, tmp_path, upstream):
     upstream.plays((Stall(),))
     opened = await engine.open("Talk", "alpha", "beta")
     waiting = await engine.open("And then?", "gamma", conversation_id=opened.conversation.id)
@@ -64,7 +62,7 @@ async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retr
         assert reply.content == "Here now."
 
 
-async def test_a_synthesis_that_a_crash_broke_off_still_says_what_it_read(engine, tmp_path, upstream):
+async def test_a_synthesis_interrupted_by_a_crash_still_names_the_replies_it_read(engine, tmp_path, upstream):
     upstream.plays(says("Mine."), (Say("Both "), Stall()), model="alpha")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
     await upstream.heard(3)
@@ -94,8 +92,8 @@ async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_
         assert whole.content == "Once upon a time."
 
 
-async def test_a_checkpoint_that_came_after_the_last_word_is_not_a_second_reply(engine, tmp_path, upstream):
-    """One voice had finished while another went on; its draft was written once more behind its message."""
+async def test_a_draft_stored_after_its_reply_is_not_a_second_reply(engine, tmp_path, upstream):
+    """A voice finished while another was writing, and its draft was stored once more after its message."""
     upstream.says("Finished.", model="alpha")
     upstream.plays((Say("Still going"), Stall()), model="beta")
     opened = await engine.open("Talk", "alpha", "beta")
@@ -127,7 +125,7 @@ async def test_recovery_can_be_repeated(engine, tmp_path, upstream):
         assert await twice.round(opened.turn) == before
 
 
-async def test_devices_hear_of_it_like_of_any_other_end(engine, tmp_path, upstream):
+async def test_devices_receive_the_events_of_a_recovered_turn(engine, tmp_path, upstream):
     upstream.plays((Say("Saved."), Stall()))
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Saved.")
@@ -152,7 +150,7 @@ async def test_the_conversation_goes_on_after_a_crash(engine, tmp_path, upstream
 
 
 def crashed(home: Path) -> Path:
-    """The disk as a crash would leave it at this moment: file and journal, no goodbye."""
+    """A copy of the disk as a crash would leave it now: database and journal, without a shutdown."""
     copy = home / "after the crash"
     copy.mkdir()
     for file in home.glob("tertulia.db*"):
@@ -168,10 +166,8 @@ async def first_reply(engine: Engine, turn):
     return replies[0]
 
 
-async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_again(
-    engine, tmp_path, upstream
-):
-    """The advisors stay, the one that was cut off is asked again, and then the chair closes after all."""
+async def test_a_retry_continues_the_council_that_a_crash_interrupted(engine, tmp_path, upstream):
+    """The advisors stay, the interrupted one is asked again, and then the chair writes its synthesis."""
     upstream.plays(says("Mine."), model="alpha")
     upstream.plays((Say("Half of "), Stall()), model="beta")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
@@ -195,7 +191,7 @@ async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_a
         assert asked == 2
 
 
-async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(engine, tmp_path, upstream):
+async def test_the_first_voice_of_a_relay_that_never_began_can_be_retried(engine, tmp_path, upstream):
     upstream.plays((Stall(),))
     opened = await engine.open("Talk", "alpha", "beta", mode="relay")
     async with engine_in(crashed(tmp_path), upstream) as restarted:
@@ -209,9 +205,7 @@ async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(en
         assert [r.content for r in await restarted.replies(opened.turn)] == ["One.", "Two."]
 
 
-async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_doubles_nothing(
-    engine, tmp_path, upstream
-):
+async def test_a_crash_during_a_round_and_a_retry_keeps_both_texts_once(engine, tmp_path, upstream):
     upstream.plays(refuses(401), (Say("Alpha again"), Stall()), model="alpha")
     upstream.plays((Say("Beta begins"), Stall()), model="beta")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")

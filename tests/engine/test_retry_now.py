@@ -1,4 +1,4 @@
-"""A person may end the wait before a retry: of one voice or of all, and of nothing else."""
+"""Retry now: a person can end the wait before a retry, of one voice or of all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from tertulia.core.errors import NotFound
 from tertulia.core.messages import Status
 from tertulia.core.turns import Turn, TurnState
-from tertulia.engine.live import LiveTurn
+from tertulia.engine.live_turn import LiveTurn
 from tertulia.providers.limits import Limits
 from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon
 from tests.upstream.scripted import Say, Stall, Upstream, refuses, says
 
 HOURS = "36000"
-PATIENT = Limits(retries=2, longest_retry_wait_s=2 * float(HOURS))
-"""Nobody sits through such a wait: a reply that comes was asked for again by hand."""
+PATIENT = Limits(retries=2, retry_after_s=2 * float(HOURS))
+"""Too long for a test: a reply that comes was retried by hand."""
 BUSY = refuses(429, {"error": {"message": "Slow down"}}, retry_after=HOURS)
 
 
@@ -28,7 +28,7 @@ async def patient(tmp_path, upstream):
 
 
 async def waiting(engine: Engine, turn: Turn, voices: int = 1) -> LiveTurn:
-    """Waits until so many replies of the turn wait for their provider, and no longer for now."""
+    """Waits until so many replies of the turn wait for their provider."""
     live = engine.dependencies.live.find(turn.id)
     assert live is not None
     woken = asyncio.Event()
@@ -44,9 +44,7 @@ def _is_far_off(engine: Engine, wait: object) -> bool:
     return wait is not None and wait.until > engine.dependencies.clock() + 3_600_000  # type: ignore[attr-defined]
 
 
-async def test_a_voice_that_waits_for_its_provider_tries_again_at_once(
-    patient: Engine, upstream: Upstream
-) -> None:
+async def test_retry_now_ends_the_wait_for_the_provider(patient: Engine, upstream: Upstream) -> None:
     upstream.plays(BUSY, says("Here."))
     opened = await patient.open("Anyone?")
     live = await waiting(patient, opened.turn)
@@ -57,7 +55,7 @@ async def test_a_voice_that_waits_for_its_provider_tries_again_at_once(
     assert (reply.content, reply.status, len(upstream.requests)) == ("Here.", Status.COMPLETE, 2)
 
 
-async def test_each_wait_is_ended_by_itself(patient: Engine, upstream: Upstream) -> None:
+async def test_retry_now_ends_one_wait_and_not_the_next(patient: Engine, upstream: Upstream) -> None:
     upstream.plays(BUSY, BUSY, says("Here."))
     opened = await patient.open("Anyone?")
     for _ in range(2):
@@ -66,9 +64,7 @@ async def test_each_wait_is_ended_by_itself(patient: Engine, upstream: Upstream)
     assert await patient.over(opened.turn) is TurnState.COMPLETE
 
 
-async def test_one_voice_tries_again_and_the_other_goes_on_waiting(
-    patient: Engine, upstream: Upstream
-) -> None:
+async def test_retry_now_for_one_voice_leaves_the_other_waiting(patient: Engine, upstream: Upstream) -> None:
     upstream.plays(BUSY, says("Here."), model="alpha")
     upstream.plays(BUSY, says("Never."), model="beta")
     opened = await patient.open("Anyone?", "alpha", "beta")
@@ -91,7 +87,7 @@ async def patient_until(live: LiveTurn, running: int) -> None:
             await woken.wait()
 
 
-async def test_whoever_watches_is_told_that_the_wait_is_over(patient: Engine, upstream: Upstream) -> None:
+async def test_watchers_learn_that_the_wait_is_over(patient: Engine, upstream: Upstream) -> None:
     upstream.plays(BUSY, (Stall(),))
     opened = await patient.open("Anyone?")
     live = await waiting(patient, opened.turn)
@@ -104,7 +100,7 @@ async def test_whoever_watches_is_told_that_the_wait_is_over(patient: Engine, up
     await patient.over(opened.turn)
 
 
-async def test_a_voice_that_writes_is_left_alone(patient: Engine, upstream: Upstream) -> None:
+async def test_retry_now_leaves_a_writing_voice_alone(patient: Engine, upstream: Upstream) -> None:
     upstream.plays((Say("Once upon"), Stall()))
     opened = await patient.open("Tell me")
     await patient.said(opened.turn, "Once upon")
@@ -114,7 +110,7 @@ async def test_a_voice_that_writes_is_left_alone(patient: Engine, upstream: Upst
     assert len(upstream.requests) == 1
 
 
-async def test_a_turn_that_is_over_stays_as_it_ended(patient: Engine, upstream: Upstream) -> None:
+async def test_retry_now_leaves_a_finished_turn_as_it_is(patient: Engine, upstream: Upstream) -> None:
     upstream.says("Done.")
     opened = await patient.open("Quick")
     await patient.over(opened.turn)
@@ -123,7 +119,7 @@ async def test_a_turn_that_is_over_stays_as_it_ended(patient: Engine, upstream: 
         await patient.turns.retry_now(patient.actor, opened.turn.id, "01JJJJJJJJJJJJJJJJJJJJJJJJ")
 
 
-async def test_a_wait_that_is_too_long_is_kept_with_its_end(tmp_path, upstream) -> None:
+async def test_a_wait_that_is_too_long_fails_with_the_time_of_its_end(tmp_path, upstream) -> None:
     upstream.plays(refuses(429, {"error": {"message": "Slow down"}}, x_ratelimit_reset="4000000000"))
     async with engine_in(tmp_path, upstream, Limits()) as engine:
         opened = await engine.open("Anyone?")

@@ -1,4 +1,4 @@
-"""The sources of a reply are links that can be followed safely, whatever a provider calls a source."""
+"""Source lists: the sources of a reply are safe links, whatever the provider sends."""
 
 import pytest
 
@@ -29,5 +29,7 @@ def test_sources_are_numbered_as_the_reply_refers_to_them() -> None:
         ),
     ],
 )
-def test_what_cannot_be_followed_is_no_link_and_a_title_is_no_markup(source: WebSource, line: str) -> None:
+def test_an_unsafe_address_is_no_link_and_markdown_in_a_title_is_escaped(
+    source: WebSource, line: str
+) -> None:
     assert source_list((source,)) == f"\n\nSources:\n\n1. {line}"

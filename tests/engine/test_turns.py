@@ -1,4 +1,4 @@
-"""Turns in motion: what may cross, what may break, and how each of them ends."""
+"""Turns under concurrency and failure: which events may coincide, what may break, and how each turn ends."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.timers import AGES, HOUR
 from tests.upstream.scripted import Finish, Hold, KeepAlives, Say, Stall, refuses, says
 
 
-async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, upstream):
-    """Sent in the same breath: the stop meets the turn in its first read, its first write, its first call."""
+async def test_a_stop_right_after_opening_leaves_no_open_request(engine, upstream):
+    """The stop comes during the turn's first read, its first write or its first call."""
     upstream.plays((Say("Too late"), Stall()))
     for pause in range(24):
         opened = await engine.open("Never mind", "alpha", "beta")
@@ -44,8 +44,8 @@ async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, up
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
 
 
-async def test_a_stop_that_overtakes_the_answer_to_the_send_counts(engine, upstream):
-    """Another device has seen the turn before the one that sent it has its answer."""
+async def test_a_stop_before_the_response_to_the_open_request_counts(engine, upstream):
+    """Another device knows the turn before the sender has its response."""
     upstream.plays((Say("Too late"), Stall()))
     for _ in range(30):
         request = NewTurn(new_id(), "Never mind", (VoiceRef("voices:alpha"),))
@@ -68,8 +68,8 @@ async def stop_as_soon_as_known(engine, turn_id: str) -> None:
             return
 
 
-async def test_a_stop_of_a_retry_counts_at_whatever_moment_it_comes(engine, upstream):
-    """It starts beside everything else: nothing of it may be on its way when it is stopped."""
+async def test_a_stop_of_a_retry_counts_at_every_moment(engine, upstream):
+    """A retry starts at once, so that the stop can come while it is starting."""
     upstream.plays(refuses(401))
     opened = await engine.open("Talk")
     await engine.over(opened.turn)
@@ -87,8 +87,8 @@ async def test_a_stop_of_a_retry_counts_at_whatever_moment_it_comes(engine, upst
             await seen.closed.wait()
 
 
-async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine, upstream):
-    """The synthesis that a retried advisor brings, and the synthesis retried by hand at the same moment."""
+async def test_two_new_versions_of_one_reply_replace_each_other_in_order(engine, upstream):
+    """A retried advisor leads to a new synthesis, while a person retries the synthesis itself."""
     held = asyncio.Event()
     upstream.plays(refuses(401), says("After all."), model="alpha")
     upstream.plays(refuses(401), (Say("A sum."), Hold(held), Finish()), model="gamma")
@@ -110,7 +110,7 @@ async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine,
     assert len(set(replaced)) == 3, "no two of them replace the same one"
 
 
-async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upstream):
+async def test_a_stop_counts_while_the_next_turn_leaves_the_queue(engine, upstream):
     upstream.plays((Say("First"), Finish()), (Say("Second"), Stall()))
     for pause in range(12):
         upstream.plays((Say("First"), Finish()), (Say("Second"), Stall()))
@@ -125,7 +125,7 @@ async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upst
 
 
 @pytest.mark.parametrize("script", [(Say("Ten tokens"), Stall()), (Say("Ten tokens"), KeepAlives())])
-async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, timers, script):
+async def test_a_stalled_reply_is_interrupted_with_its_text(tmp_path, upstream, timers, script):
     upstream.plays(script, model="alpha")
     upstream.says("I go on.", model="beta")
     limits = replace(ONCE, idle_s=90, keep_alive_factor=1, total_s=AGES)
@@ -147,7 +147,7 @@ async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, 
             await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
 
 
-async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream, timers):
+async def test_a_reply_that_never_begins_has_failed(tmp_path, upstream, timers):
     upstream.plays((Stall(),))
     async with engine_in(tmp_path, upstream, replace(ONCE, first_byte_s=300, total_s=AGES)) as engine:
         opened = await engine.open("Anyone?")
@@ -160,7 +160,7 @@ async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream, timers):
     assert reply.failure.message == "voices did not answer in 5 minutes."
 
 
-async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstream, timers):
+async def test_a_reply_that_never_ends_is_interrupted_at_the_time_limit(tmp_path, upstream, timers):
     upstream.plays(
         (*[Say("and ")] * 3, KeepAlives(0.02, b'data: {"choices":[{"delta":{"content":"on "}}]}\n\n'))
     )
@@ -175,8 +175,8 @@ async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstrea
     assert reply.content.startswith("and and and on ")
 
 
-async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, upstream):
-    """A model whose window nobody could count in: assembling breaks, in that voice alone."""
+async def test_an_internal_error_in_one_voice_leaves_the_others_alone(engine, upstream):
+    """The token counter of one model raises an error, so that its prompt cannot be assembled."""
     upstream.says("I am fine.", model="beta")
     whole = engine.dependencies.counter
 
@@ -185,7 +185,7 @@ async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, up
             raise RuntimeError("nobody can count this")
         return whole(model)
 
-    engine.turns._dependencies = replace(engine.dependencies, counter=broken)
+    engine.replace_dependencies(counter=broken)
     opened = await engine.open("How are you?", "alpha", "beta")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     failed, fine = await engine.replies(opened.turn)
@@ -196,13 +196,13 @@ async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, up
     assert [type(error) for error in engine.incidents] == [RuntimeError]
 
 
-async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(engine, upstream):
+async def test_deleting_a_conversation_stops_its_running_and_queued_turns(engine, upstream):
     upstream.plays((Say("Going on"), Stall()))
     running = await engine.open("One", "alpha", "beta")
     waiting = await engine.open("Two", conversation_id=running.conversation.id)
     await engine.said(running.turn, "Going on")
     gone = await engine.db.write(lambda tx: conversations.remove(tx, engine.actor, running.conversation.id))
-    engine.turns.withdraw(gone)
+    engine.turns.cancel_in(gone)
     assert await engine.over(running.turn) is TurnState.STOPPED
     assert await engine.over(waiting.turn) is TurnState.STOPPED
     assert list(engine.dependencies.live.running()) == []
@@ -214,7 +214,7 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
 
 
 class Meanwhile:
-    """An embedder at which something happens while it is asked whether it can help."""
+    """An embedder that calls a function while the search asks whether it is available."""
 
     model, dimensions = "none", 1
 
@@ -233,7 +233,7 @@ class Meanwhile:
     async def close(self) -> None: ...
 
 
-async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(engine, upstream):
+async def test_a_conversation_deleted_during_the_search_asks_no_model(engine, upstream):
     before = await engine.open("Where does the sea end?")
     await engine.over(before.turn)
     await engine.db.write(lambda tx: _index(tx, before.conversation.id))
@@ -241,7 +241,7 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     dependencies = replace(engine.dependencies, library=SearchIndex(engine.db, embedder))
     looking = Turns(dependencies, lambda: None, engine.relay)
     wanted = new_id()
-    embedder.happens = lambda: looking.withdraw([wanted])
+    embedder.happens = lambda: looking.cancel_in([wanted])
     project_id = before.conversation.project_id
     request = NewTurn(
         new_id(), "The sea?", (VoiceRef("voices:alpha"),), conversation_id=wanted, project_id=project_id
@@ -257,14 +257,14 @@ def _index(tx: Tx, conversation_id: str) -> None:
     write_at_once(tx, spoken)
 
 
-async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstream):
-    """What one voice cannot store is tried again and takes no word from another's mouth."""
+async def test_a_reply_is_stored_completely_when_a_full_disk_has_space_again(engine, upstream):
+    """The write of one reply is retried, and the other reply is not delayed or cut."""
     full, held = asyncio.Event(), asyncio.Event()
     long_answer = "word " * 100_000
     upstream.plays((Say("Begun. "), Hold(full), Say(long_answer), Finish()), model="alpha")
     upstream.plays((Say("Long "), Hold(held), Say("enough."), Finish()), model="beta")
     watched = Watched(engine.db)
-    engine.turns._dependencies = replace(engine.dependencies, db=watched)
+    engine.replace_dependencies(db=watched)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Begun. ")
     await engine.said(opened.turn, "Long ")
@@ -283,13 +283,13 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
     ]
 
 
-async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, upstream):
-    """The turn goes on to the last word of the last voice, whatever became of the first."""
+async def test_a_reply_that_cannot_be_stored_leaves_the_others_complete(engine, upstream):
+    """The turn goes on to the end of the other reply."""
     held = [asyncio.Event(), asyncio.Event()]
     upstream.plays((Say("Lost"), Hold(held[0]), Finish()), model="alpha")
     upstream.plays((Say("Kept"), Hold(held[1]), Say(" to the end."), Finish()), model="beta")
     failing = Failing(engine.db)
-    engine.turns._dependencies = replace(engine.dependencies, db=failing)
+    engine.replace_dependencies(db=failing)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Lost")
     await engine.said(opened.turn, "Kept")
@@ -305,7 +305,7 @@ async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, 
 
 
 class Failing(Database):
-    """The same database; the disk fails once, when told to."""
+    """A database whose next write fails if the test says so."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -322,7 +322,7 @@ class Failing(Database):
 
 
 class Watched(Database):
-    """The same database; says when it had no room."""
+    """A database that signals when the disk is full."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -337,7 +337,7 @@ class Watched(Database):
             raise
 
 
-async def test_at_the_end_of_the_server_every_reply_is_kept_and_says_why(tmp_path, upstream):
+async def test_a_shutdown_stores_every_reply_with_the_reason(tmp_path, upstream):
     upstream.plays((Say("So far"), Stall()), model="alpha")
     upstream.plays((Stall(),), model="beta")
     async with engine_in(tmp_path, upstream) as engine:
@@ -360,7 +360,7 @@ async def test_at_the_end_of_the_server_every_reply_is_kept_and_says_why(tmp_pat
         assert len(upstream.requests) == 2
 
 
-async def test_a_turn_that_was_just_opened_is_interrupted_too(tmp_path, upstream):
+async def test_a_shutdown_interrupts_a_turn_that_was_just_opened(tmp_path, upstream):
     upstream.plays((Say("On and on"), Stall()))
     for pause in range(8):
         home = tmp_path / str(pause)
@@ -373,14 +373,14 @@ async def test_a_turn_that_was_just_opened_is_interrupted_too(tmp_path, upstream
             assert (await engine.stored(opened.turn)).state is TurnState.INTERRUPTED
 
 
-async def test_a_server_that_is_closing_opens_nothing(engine, upstream):
+async def test_a_server_that_shuts_down_opens_no_turn(engine, upstream):
     await engine.turns.close()
     with pytest.raises(Busy):
         await engine.open("Too late")
     assert await engine.db.read(lambda tx: turns.unfinished(tx)) == ()
 
 
-async def test_no_draft_is_left_when_a_turn_is_over(engine, upstream):
+async def test_the_drafts_of_a_turn_are_removed_at_its_end(engine, upstream):
     held = asyncio.Event()
     upstream.plays((Say("Some words"), Hold(held), Finish()))
     opened = await engine.open("Talk", "alpha", "beta")
@@ -392,7 +392,7 @@ async def test_no_draft_is_left_when_a_turn_is_over(engine, upstream):
     assert await engine.db.read(lambda tx: drafts.of_turn(tx, opened.turn.id)) == ()
 
 
-async def test_retries_wait_and_are_counted(tmp_path, upstream):
+async def test_a_busy_provider_is_retried_twice(tmp_path, upstream):
     upstream.plays(refuses(503, retry_after="0.01"), refuses(503, retry_after="0.01"), says("At last."))
     async with engine_in(tmp_path, upstream, Limits(retries=2)) as engine:
         opened = await engine.open("Busy?")
@@ -400,7 +400,7 @@ async def test_retries_wait_and_are_counted(tmp_path, upstream):
     assert len(upstream.requests) == 3
 
 
-async def test_the_same_request_in_the_same_breath_is_one_turn(engine, upstream):
+async def test_the_same_request_sent_twenty_times_at_once_opens_one_turn(engine, upstream):
     request = NewTurn("01JD0000000000000000000001", "Once", (VoiceRef("voices:alpha"),))
     opened = await asyncio.gather(*(engine.turns.open(engine.actor, request) for _ in range(20)))
     assert len({one.message.id for one in opened}) == 1

@@ -1,4 +1,4 @@
-"""Seats: who speaks for a persona whose own model cannot."""
+"""Voice resolution: the model of a persona whose own model cannot answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Ownership, Persona, PersonaProfile
-from tertulia.engine.voice_resolution import closest_model, speaking_for
-from tertulia.providers.egress import LOOPBACK_ONLY
+from tertulia.engine.voice_resolution import closest_model, model_for_persona
 from tertulia.providers.registry import ProviderRegistry
 
 OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
@@ -31,14 +30,14 @@ DEMO = replace(OWN, model_id="demo", is_demo=True)
         (None, [DEMO, CHEAP, BALANCED, SMART], SMART),
     ],
 )
-def test_one_as_strong_speaks_then_the_strongest_and_the_demo_last(
+def test_the_closest_model_is_of_the_same_tier_or_the_strongest_and_the_demo_last(
     own: Model | None, at_hand: list[Model], speaks: Model
 ) -> None:
     assert closest_model(own, at_hand) is speaks
 
 
-def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_persona_without_any_ready_model_raises_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     character = PersonaProfile("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
     persona = Persona("P", Ownership.ALL, None, None, character, 1, 0, 0)
     with pytest.raises(UnknownModel, match="The Sage"):
-        speaking_for(persona, ProviderRegistry.from_environment({}, tmp_path, LOOPBACK_ONLY))
+        model_for_persona(persona, ProviderRegistry.from_environment({}, tmp_path))

@@ -1,4 +1,4 @@
-"""Background jobs: done once they are due, tried again when they fail, set aside when they keep failing."""
+"""Background jobs: run when they are due, retried when they fail, set aside when they keep failing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tertulia.core.errors import Busy
 from tertulia.core.events import conversation_topic
+from tertulia.core.jobs import SweepDaily
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
 from tertulia.engine.jobs.analyze_tables import analyze_tables
@@ -20,7 +21,7 @@ from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Say, Stall
 
 
-async def test_a_first_round_leaves_jobs_and_the_worker_does_them(engine, upstream):
+async def test_the_worker_runs_the_jobs_that_a_first_round_adds(engine, upstream):
     opened = await engine.open("What is a tertulia?")
     await engine.over(opened.turn)
     assert await engine.worker.work() is True
@@ -29,8 +30,8 @@ async def test_a_first_round_leaves_jobs_and_the_worker_does_them(engine, upstre
     assert await engine.db.read(jobs.dead_jobs) == ()
 
 
-async def test_a_job_that_was_left_by_a_crash_is_done_by_whoever_comes_next(engine, upstream):
-    """Claimed, and never finished: the lease runs out and it is due again."""
+async def test_a_job_left_by_a_crash_is_run_by_another_worker(engine, upstream):
+    """The job was claimed and never finished; its lease expires and it is due again."""
     opened = await engine.open("Still without a name")
     await engine.over(opened.turn)
     taken = await engine.db.write(lambda tx: jobs.claim(tx, "another node", lease_ms=0))
@@ -39,7 +40,7 @@ async def test_a_job_that_was_left_by_a_crash_is_done_by_whoever_comes_next(engi
     assert await title(engine, opened) == "Still without a name"
 
 
-async def test_a_job_nobody_can_do_fails_quietly_and_the_next_is_done(engine, upstream):
+async def test_a_job_of_an_unknown_kind_fails_and_the_next_is_run(engine, upstream):
     await engine.db.write(lambda tx: jobs.add(tx, "dance", "wildly"))
     opened = await engine.open("After the dance")
     await engine.over(opened.turn)
@@ -48,10 +49,8 @@ async def test_a_job_nobody_can_do_fails_quietly_and_the_next_is_done(engine, up
     assert engine.incidents == []
 
 
-async def test_a_short_job_that_breaks_is_tried_and_noted_as_a_long_one_and_the_next_is_done(
-    engine, upstream
-):
-    """It took back the transaction that claimed it, and with it the claim."""
+async def test_an_inline_job_that_fails_is_recorded_as_a_long_one_and_the_next_is_run(engine, upstream):
+    """Its failure rolls back the transaction that claimed it."""
     await engine.db.write(lambda tx: jobs.add(tx, "index_round", "no round at all"))
     opened = await engine.open("After the broken one")
     await engine.over(opened.turn)
@@ -63,7 +62,7 @@ async def test_a_short_job_that_breaks_is_tried_and_noted_as_a_long_one_and_the_
     assert row.error.startswith("incident")
 
 
-async def test_a_ring_wakes_the_worker(engine, upstream):
+async def test_wake_wakes_a_waiting_worker(engine, upstream):
     working = asyncio.create_task(engine.worker.run())
     opened = await engine.open("Ring the bell")
     await engine.over(opened.turn)
@@ -75,12 +74,12 @@ async def test_a_ring_wakes_the_worker(engine, upstream):
     await asyncio.gather(working, return_exceptions=True)
 
 
-async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
+async def test_wake_at_the_moment_of_a_cancellation_does_not_keep_the_worker_running(engine):
     for turns_of_the_loop in range(6):
         running = asyncio.create_task(engine.worker.run())
         await engine.db.write(lambda tx: None)  # behind its look for a job: from here on it rests
         await asyncio.sleep(0)
-        engine.worker.ring()
+        engine.worker.wake()
         for _ in range(turns_of_the_loop):
             await asyncio.sleep(0)
         running.cancel()
@@ -88,7 +87,7 @@ async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
         assert done
 
 
-async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs_left(engine):
+async def test_a_worker_of_one_kind_leaves_other_jobs_and_wakes_their_worker(engine):
     async def read(dependencies, payload):
         await dependencies.db.write(lambda tx: jobs.add(tx, "after", payload))
 
@@ -96,7 +95,7 @@ async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs
     await engine.db.write(lambda tx: jobs.add(tx, "read", "a book"))
     told = []
     reader = Worker(
-        engine.dependencies, "node", {"read": read}, only="read", job_left=lambda: told.append("ring")
+        engine.dependencies, "node", {"read": read}, only="read", wake_workers=lambda: told.append("ring")
     )
     assert await reader.work() is True
     assert told == ["ring"]
@@ -104,7 +103,7 @@ async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs
     assert {"after", "other"} <= {row.kind for row in await engine.db.read(lambda tx: tx.execute(left))}
 
 
-async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, upstream):
+async def test_a_worker_goes_on_when_its_database_is_back(engine, upstream):
     opened = await engine.open("Are you there?")
     await engine.over(opened.turn)
     away = Away(engine.db)
@@ -112,7 +111,7 @@ async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, 
     working = asyncio.create_task(worker.run())
     async with soon():
         await away.was_asked.wait()
-        worker.ring()
+        worker.wake()
         while not await title(engine, opened):
             pass
     working.cancel()
@@ -121,7 +120,7 @@ async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, 
 
 
 class Away(Database):
-    """The same database; the first who writes does not reach it."""
+    """A database whose first write fails."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -135,20 +134,20 @@ class Away(Database):
         return await self._db.write(work)
 
 
-async def test_a_job_is_done_although_analyze_failed(engine):
-    await analyze_tables(replace(engine.dependencies, db=WithoutAnalyze()))
+async def test_a_job_succeeds_even_when_the_table_analysis_fails(engine):
+    await analyze_tables(replace(engine.dependencies, db=Unsurveyed()))
     assert [type(incident) for incident in engine.incidents] == [Busy]
 
 
-class WithoutAnalyze(Database):
+class Unsurveyed(Database):
     def __init__(self) -> None:
-        """It need not be opened to fail."""
+        """Fails without a connection."""
 
-    async def analyze(self) -> None:
+    async def survey(self) -> None:
         raise Busy("The database cannot be reached just now.")
 
 
-async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
+async def test_the_lease_of_a_long_job_is_renewed(engine):
     begun, done = asyncio.Event(), asyncio.Event()
     moments: asyncio.Queue[None] = asyncio.Queue()
 
@@ -173,7 +172,7 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
         assert await working is True
 
 
-async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(engine):
+async def test_a_failing_job_is_an_incident_and_an_unknown_kind_is_none(engine):
     async def broken(dependencies, payload):
         raise KeyError("a mistake of ours")
 
@@ -185,7 +184,7 @@ async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(eng
     assert [row.error for row in errors] == ["incident incident 1", "There is no job of the kind 'unknown'."]
 
 
-async def test_a_conversation_whose_only_round_was_stopped_keeps_the_name_of_its_question(engine, upstream):
+async def test_a_conversation_whose_only_round_was_stopped_keeps_its_provisional_title(engine, upstream):
     upstream.plays((Say("So"), Stall()))
     opened = await engine.open("Never mind")
     await engine.said(opened.turn, "So")
@@ -196,8 +195,8 @@ async def test_a_conversation_whose_only_round_was_stopped_keeps_the_name_of_its
     assert await title(engine, opened) == "Never mind"
 
 
-async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
-    """The clock of the sweep is the transaction's; the sessions of long ago are written as such."""
+async def test_expired_sessions_are_deleted_once_a_day(engine, upstream):
+    """The sweep uses the transaction's clock, so that the test stores sessions with old times."""
     user_id = engine.actor.user_id
     for token in ("old", "young"):
         await engine.db.write(lambda tx, t=token: sessions.add(tx, user_id, t, ClientInfo("", "", "")))
@@ -213,20 +212,20 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
     assert states == [("done", states[0][1]), ("waiting", 0)]
 
 
-async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_afresh(engine, upstream):
+async def test_old_events_are_deleted_in_batches_and_a_device_that_needs_them_starts_afresh(engine, upstream):
     opened = await engine.open("What is kept?")
     await engine.over(opened.turn)
     place = conversation_topic(opened.conversation.id)
     log = await engine.db.read(lambda tx: events.after(tx, place, 0))
     was = sql("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
     await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))
-    await sweep_daily(engine.dependencies, "", at_once=2)
+    await sweep_daily(engine.dependencies, SweepDaily(), per_transaction=2)
     left = await engine.db.read(lambda tx: tx.execute(sql("SELECT place, number FROM events")))
     assert [(row.place, row.number) for row in left] == [(place, len(log))]
     assert await engine.db.read(lambda tx: events.first_number(tx, place)) == len(log)
 
 
-def test_the_cheapest_capable_model_is_no_demo_no_thinker_and_has_a_known_price():
+def test_the_cheapest_capable_model_has_a_price_and_is_no_demo_or_thinking_model():
     dear = model("dear", Prices(1, 1, 900))
     cheap = model("cheap", Prices(900, 900, 5))
     unknown = model("unknown", Prices())

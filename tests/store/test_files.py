@@ -18,6 +18,7 @@ from tertulia.core.files import (
     IndexState,
     MetadataChange,
 )
+from tertulia.core.jobs import IndexFile, encode
 from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import events, file_listing, files, jobs, projects, versions
@@ -38,7 +39,11 @@ async def test_a_new_file_has_an_index_job_waiting(
     assert await db.read(lambda tx: files.get(tx, ada, adas_home, saved.id)) == saved
     job = await db.write(lambda tx: jobs.claim(tx, "node", 1000))
     assert job is not None
-    assert (job.kind, job.payload, job.key) == ("index_file", saved.id, f"index_file:{saved.id}:1")
+    assert (job.kind, job.payload, job.key) == (
+        "index_file",
+        encode(IndexFile(saved.id)),
+        f"index_file:{saved.id}:1",
+    )
 
 
 async def test_storing_at_an_existing_path_adds_a_version(db: Database, ada: Actor, watch: Watch) -> None:
@@ -260,9 +265,9 @@ async def test_the_next_start_adds_an_index_job_for_a_file_whose_job_was_set_asi
     for _ in range(2):
         await db.write(files.recover)
     waiting = [job for job in await waiting_jobs(db) if job.kind == "index_file"]
-    assert [job.payload for job in waiting] == [saved.id]
+    assert [job.payload for job in waiting] == [encode(IndexFile(saved.id))]
     await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(IndexPhase.FAILED, reason="broken")))
-    await db.write(lambda tx: jobs.cancel(tx, "index_file", saved.id))
+    await db.write(lambda tx: jobs.cancel(tx, IndexFile(saved.id)))
     await db.write(files.recover)
     assert [job.kind for job in await waiting_jobs(db)] == ["sweep_blobs"]
 

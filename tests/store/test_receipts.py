@@ -90,5 +90,7 @@ async def test_files_deleted_together_share_one_redaction_job(db: Database, ada:
             files.remove(tx, ada, file_.project_id, file_.id)
 
     await db.write(remove_files)
-    jobs = await db.read(lambda tx: tx.execute(sql("SELECT id FROM jobs WHERE kind = 'forget_found'")))
+    jobs = await db.read(
+        lambda tx: tx.execute(sql("SELECT id FROM jobs WHERE kind = 'redact_search_receipts'"))
+    )
     assert len(list(jobs)) == 1

@@ -9,6 +9,7 @@ import pytest
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Forbidden, NotFound
 from tertulia.core.events import EventKind, conversation_topic
+from tertulia.core.jobs import IndexRounds, encode
 from tertulia.core.messages import Message
 from tertulia.core.projects import ProjectRole
 from tertulia.core.receipts import Layer, Receipt, Segment
@@ -252,7 +253,7 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
     assert (await db.read(lambda tx: usage.of_conversation(tx, ada, root.id))).cost_micros == 900
     jobs = sql("SELECT payload FROM jobs WHERE kind = 'index_round' ORDER BY payload")
     payloads = [row.payload for row in await db.read(lambda tx: tx.execute(jobs))]
-    assert payloads == sorted([f"{root.id}:1", f"{branch.id}:1"])
+    assert payloads == sorted(encode(IndexRounds.single(id, 1)) for id in (root.id, branch.id))
 
 
 async def test_votes_on_a_deleted_message_are_removed_in_every_conversation_that_showed_it(

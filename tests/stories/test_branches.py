@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tertulia.app import new_id
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.core.jobs import IndexRounds
+from tertulia.engine.jobs.index_round import index_rounds
 from tests.server.cast import at_rest
 from tests.stories.listening import heard, is_reply, rounds, said, title_of
 from tests.upstream.scripted import Finish, Hold, Say, Seen, refuses, says
@@ -134,7 +135,7 @@ async def test_long_ago_is_recalled_along_the_line_alone(ada, upstream):
     for number in range(18):
         await ada.hear(f"Remark {number} on the weather.", "alpha", conversation_id=made["id"])
     for id in (conversation, *(one["conversation"]["id"] for one in edited)):
-        await index_round(ada.world.tertulia.dependencies, f"{id}:1")
+        await index_rounds(ada.world.tertulia.dependencies, IndexRounds.single(id, 1))
     await ada.hear("Which password was it, of the lighthouse?", "alpha", conversation_id=made["id"])
     assert "marigold" in shown(upstream.last)
     assert "Hemlock" not in shown(upstream.last)

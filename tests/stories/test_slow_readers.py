@@ -62,7 +62,7 @@ async def test_readers_that_never_read_are_cut_off_and_can_resume(tmp_path, upst
             text = await heard_whole(reader, opened)
             live = world.tertulia.live
             async with soon():
-                while live.find(opened["turn"]["id"]).watchers or live._places.get(place):
+                while live.find(opened["turn"]["id"]).watchers or place in live.feeds.watched():
                     await reader.get("/api/me")
             assert len(text) == len(CHUNK) * CHUNKS
         finally:

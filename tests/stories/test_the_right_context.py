@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tertulia.app import new_id
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.core.jobs import IndexRounds
+from tertulia.engine.jobs.index_round import index_rounds
 from tests.world import Person
 
 
@@ -91,7 +92,7 @@ async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
     upstream.says("Noted.", model="alpha")
     for number in range(2, 20):
         await ada.hear(f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id)
-    await index_round(ada.world.tertulia.dependencies, f"{conversation_id}:1")
+    await index_rounds(ada.world.tertulia.dependencies, IndexRounds.single(conversation_id, 1))
     (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
     sent = shown(upstream.last)
     assert "Earlier in this conversation [round 1]:" in sent

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tertulia.core.jobs import NameConversation
 from tertulia.engine.jobs.title import title
 from tertulia.store.sql import sql
 from tests.patience import soon
@@ -62,7 +63,7 @@ async def test_a_model_that_takes_too_long_over_a_title_is_not_waited_for(priced
     upstream.plays((Stall(),), model=cheapest(priced))
     [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
     await upstream.heard(2)
-    await title(priced.tertulia.dependencies, reply["conversation_id"], patience_s=0)
+    await title(priced.tertulia.dependencies, NameConversation(reply["conversation_id"]), timeout_s=0)
     assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 

@@ -49,9 +49,9 @@ class Assembled:
 def assemble(inputs: PromptInputs, count: CountTokens) -> Assembled:
     """Adds the parts that must be there, then as many of the last rounds as the window and the budget
     allow."""
-    budget = budget_tokens(inputs.model, inputs.max_output_tokens, inputs.max_context_tokens)
+    budget = budget_tokens(inputs.model, inputs.max_output_tokens, inputs.project.max_context_tokens)
     system_parts = _system_segments(inputs, budget, count)
-    earlier_rounds = inputs.question.round_number - 1
+    earlier_rounds = inputs.conversation.question.round_number - 1
     round_note, question = _round_note(inputs, earlier_rounds, count), _question_segments(inputs, count)
     allowance = TokenAllowance(
         budget - _size(_without_files(system_parts)) - _size(round_note) - _size(question)
@@ -60,7 +60,7 @@ def assemble(inputs: PromptInputs, count: CountTokens) -> Assembled:
         raise DoesNotFit(
             _refusal(inputs, budget, budget - allowance.tokens, (*_without_files(system_parts), *question))
         )
-    attachments = attached(inputs.question, Layer.QUESTION, inputs, allowance, count)
+    attachments = attached(inputs.conversation.question, Layer.QUESTION, inputs, allowance, count)
     system, files_left_out = _fitting_files(system_parts, allowance)
     branch, branch_left_out = _branch_segments(inputs, allowance, count)
     rounds, left_out = _working_rounds(inputs, allowance, count)
@@ -124,7 +124,7 @@ def _refusal(inputs: PromptInputs, budget: int, needed: int, segments: Sequence[
     numbers = f"has room for {budget:,} tokens and this needs {needed:,}."
     window_tokens = budget_tokens(inputs.model, inputs.max_output_tokens, needed)
     if window_tokens >= needed:
-        limit = f"The project allows no more than {inputs.max_context_tokens:,}"
+        limit = f"The project allows no more than {inputs.project.max_context_tokens:,}"
         advice = f"{limit}: raise it under Instructions and models."
         return f"{inputs.model.display_name} {numbers} {advice}"
     largest = max(segments, key=lambda segment: segment.tokens)
@@ -165,8 +165,8 @@ def _fitting_files(
 
 def _unusable_files(inputs: PromptInputs) -> Iterator[LeftOut]:
     """The always-included files that a person removed or that have no text."""
-    for file in inputs.always:
-        if file.id in inputs.without:
+    for file in inputs.files.always_included:
+        if file.id in inputs.excluded_ids:
             yield LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path)
         elif not file.text:
             yield LeftOut(Layer.ALWAYS, file.reason or "it holds no text", 0, file.id, name=file.path)
@@ -186,7 +186,7 @@ def _round_note(inputs: PromptInputs, hidden: int, count: CountTokens) -> tuple[
 def _question_segments(inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
     """The question with its references, the step's instructions, and the beginning of a reply that is
     continued."""
-    question = inputs.question
+    question = inputs.conversation.question
     segments = [
         *references(question, Layer.QUESTION, inputs, count),
         Segment(
@@ -195,9 +195,15 @@ def _question_segments(inputs: PromptInputs, count: CountTokens) -> tuple[Segmen
         ),
     ]  # fmt: skip
     segments += step_segments(inputs, count)
-    if inputs.partial:
+    if inputs.partial_reply:
         segments += [
-            Segment(Layer.QUESTION, "assistant", inputs.partial, "to be continued", count(inputs.partial)),
+            Segment(
+                Layer.QUESTION,
+                "assistant",
+                inputs.partial_reply,
+                "to be continued",
+                count(inputs.partial_reply),
+            ),
             Segment(Layer.QUESTION, "user", _CONTINUE, "how to go on", count(_CONTINUE)),
         ]
     return tuple(segments)
@@ -207,11 +213,13 @@ def _branch_segments(
     inputs: PromptInputs, allowance: TokenAllowance, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """The newest whole rounds of the branch that fit, with a note in place of the missing ones."""
-    if not inputs.brought:
+    if not inputs.conversation.branch_rounds:
         return (), ()
-    spare = allowance.tokens - _size((_missing_rounds_note(len(inputs.brought), count),))
+    spare = allowance.tokens - _size((_missing_rounds_note(len(inputs.conversation.branch_rounds), count),))
     rounds = _newest_fitting(
-        inputs.brought, TokenAllowance(spare), lambda round_: render_branch_round(round_, inputs, count)
+        inputs.conversation.branch_rounds,
+        TokenAllowance(spare),
+        lambda round_: render_branch_round(round_, inputs, count),
     )
     segments, left_out = _flatten(rounds, Layer.QUESTION)
     if left_out and spare >= 0:
@@ -226,18 +234,18 @@ def _missing_rounds_note(number: int, count: CountTokens) -> Segment:
 
 
 def _round_note_text(inputs: PromptInputs, hidden: int) -> str:
-    number = inputs.question.round_number
+    number = inputs.conversation.question.round_number
     if number == 1:
         return ""
-    of_title = f' of "{inputs.conversation_title}"' if inputs.conversation_title else ""
+    of_title = f' of "{inputs.conversation.title}"' if inputs.conversation.title else ""
     hidden_note = f" The first {hidden} are not shown here." if hidden else ""
     return f"(Round {number}{of_title}.{hidden_note})"
 
 
 def _rounds_before_window(inputs: PromptInputs) -> int:
     """The number of rounds before the window."""
-    history = inputs.question.round_number - 1
-    return window_start(history, WORKING_ROUNDS[tier_for(inputs.model, inputs.context_strategy)])
+    history = inputs.conversation.question.round_number - 1
+    return window_start(history, WORKING_ROUNDS[tier_for(inputs.model, inputs.project.context_strategy)])
 
 
 def _outside_window(inputs: PromptInputs) -> tuple[LeftOut, ...]:
@@ -248,7 +256,7 @@ def _outside_window(inputs: PromptInputs) -> tuple[LeftOut, ...]:
 def _in_window(inputs: PromptInputs) -> tuple[Round, ...]:
     """The rounds in the window, before the budget is applied."""
     hidden = _rounds_before_window(inputs)
-    return tuple(round_ for round_ in inputs.rounds if round_.number > hidden)
+    return tuple(round_ for round_ in inputs.conversation.rounds if round_.number > hidden)
 
 
 def _working_rounds(
@@ -269,12 +277,12 @@ def _hidden_replies(
     inputs: PromptInputs, shown_rounds: frozenset[int], count: CountTokens
 ) -> tuple[LeftOut, ...]:
     """The replies of the shown rounds that the visibility hides, and the messages that a person removed."""
-    rounds = [round_ for round_ in inputs.rounds if round_.number in shown_rounds]
+    rounds = [round_ for round_ in inputs.conversation.rounds if round_.number in shown_rounds]
     replies = (reply for round_ in rounds for reply in unseen_replies(round_, inputs, count))
-    if not inputs.without:
+    if not inputs.excluded_ids:
         return tuple(replies)
     questions = [(round_.question, Layer.ROUNDS) for round_ in rounds]
-    questions.append((inputs.question, Layer.QUESTION))
+    questions.append((inputs.conversation.question, Layer.QUESTION))
     removed = (item for question, layer in questions for item in taken_out(question, layer, inputs, count))
     return (*replies, *removed)
 

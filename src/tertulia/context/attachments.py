@@ -60,7 +60,7 @@ def attached(
     segments: list[Segment] = []
     left_out: list[LeftOut] = []
     for attachment in message.attachments:
-        if attachment.id in inputs.without:
+        if attachment.id in inputs.excluded_ids:
             left_out.append(_left_out(attachment, layer, message.round_number, TAKEN_OUT))
             continue
         render = _picture_segment if attachment.is_picture else _text_segment
@@ -77,7 +77,9 @@ def attached(
 def shown_texts(segments: Iterable[Segment], inputs: PromptInputs) -> tuple[str, ...]:
     """The attachment texts among these segments."""
     shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN_REASON}
-    return tuple(attachment.text for attachment in inputs.attached if attachment.id in shown_ids)
+    return tuple(
+        attachment.text for attachment in inputs.files.attachment_texts if attachment.id in shown_ids
+    )
 
 
 def _picture_segment(
@@ -132,7 +134,7 @@ def _text_segment(
 
 
 def _extracted_text(attachment: Attachment, inputs: PromptInputs) -> AttachedText:
-    matches = (text for text in inputs.attached if text.id == attachment.id)
+    matches = (text for text in inputs.files.attachment_texts if text.id == attachment.id)
     return next(matches, AttachedText(attachment.id, "", "it could not be read"))
 
 

@@ -48,18 +48,19 @@ class PromptPart:
 def parts(inputs: PromptInputs, budget: int, count: CountTokens) -> Iterator[PromptPart]:
     """The parts in an order that never changes, so that the beginning stays cached."""
     yield PromptPart(_TABLE.format(name=inputs.voice.name), "who answers, and how the conversation works")
-    yield PromptPart(_PROJECT.format(project=inputs.project_name), "the project")
-    if inputs.instructions.strip():
+    yield PromptPart(_PROJECT.format(project=inputs.project.name), "the project")
+    if inputs.project.instructions.strip():
         yield PromptPart(
-            _INSTRUCTIONS.format(instructions=inputs.instructions.strip()), "the project's instructions"
+            _INSTRUCTIONS.format(instructions=inputs.project.instructions.strip()),
+            "the project's instructions",
         )
     if inputs.model.abilities.thinking and inputs.model.provider in _PROVIDERS:
         yield PromptPart(_PROVIDERS[inputs.model.provider], "what this provider's models can do")
-    for file in inputs.always:
-        if file.text and file.id not in inputs.without:
+    for file in inputs.files.always_included:
+        if file.text and file.id not in inputs.excluded_ids:
             yield PromptPart(_file_text(file), "always included", Layer.ALWAYS, file.id, file.path)
-    if inputs.shelf.count:
-        yield _listing(inputs.shelf, int(budget * LIST_SHARE), count)
+    if inputs.files.listing.count:
+        yield _listing(inputs.files.listing, int(budget * LIST_SHARE), count)
         yield PromptPart(citations.HOW_TO_CITE, "how to cite")
     if inputs.persona_instructions:
         yield PromptPart(

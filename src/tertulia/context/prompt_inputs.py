@@ -45,49 +45,68 @@ OVER_BUDGET = "over the budget"
 
 
 @dataclass(frozen=True, slots=True)
-class PromptInputs:
-    voice: Voice
-    model: Model
-    project_name: str
+class ProjectInputs:
+    name: str
     instructions: str
-    """The project's instructions."""
-    conversation_title: str
+    context_strategy: ContextStrategy
+    max_context_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileInputs:
+    always_included: tuple[IncludedFile, ...] = ()
+    """The project's always-included files, sorted by path."""
+    listing: FileListing = FileListing()
+    """The list of all files of the project."""
+    attachment_texts: tuple[AttachedText, ...] = ()
+    """The texts of the attachments of the question and the rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInputs:
+    title: str
     rounds: tuple[Round, ...]
     """The rounds before the question, oldest first; may begin before the window."""
     question: Message
     visibility: Visibility
-    context_strategy: ContextStrategy
-    max_context_tokens: int
-    max_output_tokens: int
-    cited: tuple[Message, ...] = ()
+    referenced_messages: tuple[Message, ...] = ()
     """The messages that the question and earlier ones reply to and quote, if they still exist."""
-    brought: tuple[Round, ...] = ()
+    branch_rounds: tuple[Round, ...] = ()
     """The rounds of the branch that this round summarises, oldest first."""
-    partial: str = ""
-    """The beginning of the reply, if it is continued."""
-    always: tuple[IncludedFile, ...] = ()
-    """The project's always-included files, sorted by path."""
-    shelf: FileListing = FileListing()
-    """The list of all files of the project."""
-    attached: tuple[AttachedText, ...] = ()
-    """The texts of the attachments of the question and the rounds."""
+    best_reply_ids: frozenset[str] = frozenset()
+    """Ids of the replies that were voted best."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchInputs:
     hits: tuple[Hit, ...] = ()
     """The search results for the question, best first."""
-    recalled: tuple[Round, ...] = ()
+    recalled_rounds: tuple[Round, ...] = ()
     """Complete rounds from before the window that contain a hit."""
-    search_failed: bool = False
-    is_searching: bool = True
+    has_failed: bool = False
+    is_enabled: bool = True
     """Whether the project's settings allow a search at all."""
     scope: SearchScope = SearchScope()
     """The sources that were searched."""
     max_results: int = 10
     """The most search results that the project allows."""
-    without: frozenset[str] = frozenset()
-    """Ids of the files, attachments, chunks and messages that a person removed before asking again."""
-    chosen: frozenset[str] = frozenset()
-    """Ids of the replies that were voted best."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInputs:
+    voice: Voice
+    model: Model
+    max_output_tokens: int
+    project: ProjectInputs
+    conversation: ConversationInputs
+    files: FileInputs = FileInputs()
+    search: SearchInputs = SearchInputs()
     persona_instructions: str = ""
     """The persona's instructions, if the voice is a persona."""
-    brief: StepInstructions = ANSWER
+    excluded_ids: frozenset[str] = frozenset()
+    """Ids of the files, attachments, chunks and messages that a person removed before asking again."""
+    step: StepInstructions = ANSWER
     """The step's task for this voice, and the replies that it reads."""
+    partial_reply: str = ""
+    """The beginning of the reply, if it is continued."""
     style: Style = Style.AGAIN

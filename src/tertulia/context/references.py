@@ -33,14 +33,14 @@ def references(
             question.round_number,
         )
         for reference in _references_of(question, inputs)
-        if reference.message_id not in inputs.without
+        if reference.message_id not in inputs.excluded_ids
     )
 
 
 def taken_out(question: Message, layer: Layer, inputs: PromptInputs, count: CountTokens) -> Iterator[LeftOut]:
     """The references that are left out because a person removed the message they are from."""
     for reference in _references_of(question, inputs):
-        if reference.message_id in inputs.without:
+        if reference.message_id in inputs.excluded_ids:
             name = f"what round {question.round_number} {_VERBS[reference.reason]}"
             yield LeftOut(
                 layer, TAKEN_OUT, count(reference.text), reference.message_id, question.round_number, name
@@ -52,7 +52,7 @@ def named_only(question: Message, inputs: PromptInputs) -> Iterator[str]:
     message may be deleted before it."""
     for reference in _references_of(question, inputs):
         message = reference.message
-        if message is not None and reference.message_id not in inputs.without:
+        if message is not None and reference.message_id not in inputs.excluded_ids:
             verb = _VERBS[reference.reason].capitalize()
             yield f"({verb} {name_of(message)}, round {message.round_number}.)"
 
@@ -83,4 +83,6 @@ def _beginning(content: str) -> str:
 
 
 def _find(message_id: str, inputs: PromptInputs) -> Message | None:
-    return next((message for message in inputs.cited if message.id == message_id), None)
+    return next(
+        (message for message in inputs.conversation.referenced_messages if message.id == message_id), None
+    )

@@ -55,7 +55,7 @@ def retrieve(
     inputs: PromptInputs, available_tokens: int, budget: int, already_shown: AlreadyShown, count: CountTokens
 ) -> Retrieved:
     """The best results that fit, without text that the prompt contains already."""
-    limit = min(RETRIEVED[tier_for(inputs.model, inputs.context_strategy)], inputs.max_results)
+    limit = min(RETRIEVED[tier_for(inputs.model, inputs.project.context_strategy)], inputs.search.max_results)
     remaining = min(available_tokens, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
     segments: list[Segment] = []
     passages: list[Passage] = []
@@ -82,22 +82,22 @@ def retrieve(
 
 
 def _search_notes(inputs: PromptInputs) -> Iterator[LeftOut]:
-    if not inputs.is_searching:
+    if not inputs.search.is_enabled:
         yield LeftOut(Layer.RETRIEVED, SEARCH_OFF, 0, name="the search")
         return
-    if inputs.search_failed:
+    if inputs.search.has_failed:
         yield LeftOut(Layer.RETRIEVED, SEARCH_FAILED, 0, name="the search")
-    if not inputs.scope.files and inputs.shelf.count:
+    if not inputs.search.scope.files and inputs.files.listing.count:
         yield LeftOut(Layer.RETRIEVED, FILES_OFF, 0, name="project files")
-    if not inputs.scope.conversations:
+    if not inputs.search.scope.conversations:
         yield LeftOut(Layer.RETRIEVED, CONVERSATIONS_OFF, 0, name="other conversations")
 
 
 def _why_hidden(result: _Result, inputs: PromptInputs) -> str:
     """Why a result is left out even if there is space; empty if it is not."""
-    if result.source_id in inputs.without or result.has_removed_message(inputs.without):
+    if result.source_id in inputs.excluded_ids or result.has_removed_message(inputs.excluded_ids):
         return TAKEN_OUT
-    if inputs.visibility is Visibility.OWN_LANE and result.round_ is None:
+    if inputs.conversation.visibility is Visibility.OWN_LANE and result.round_ is None:
         visible_speakers = (None, "user", speaker_of(inputs.voice.model))
         return "" if result.hit.location.speaker in visible_speakers else WHY_UNSEEN[Visibility.OWN_LANE]
     return ""
@@ -148,11 +148,11 @@ class _Result:
     def passage(self, inputs: PromptInputs) -> Passage:
         """The link for people. A round of this conversation opens in it, even when a branch inherited it."""
         hit, location = self.hit, self.hit.location
-        conversation_id = inputs.question.conversation_id
+        conversation_id = inputs.conversation.question.conversation_id
         return Passage(
             source_type=hit.source_type,
             source_id=hit.source_id,
-            name=hit.title if self.round_ is None else inputs.conversation_title,
+            name=hit.title if self.round_ is None else inputs.conversation.title,
             conversation_id=location.conversation_id if self.round_ is None else conversation_id,
             round_number=location.round_number if self.round_ is None else self.round_.number,
             start_line=location.start_line,
@@ -166,11 +166,15 @@ class _Result:
 def _results(inputs: PromptInputs, already_shown: AlreadyShown) -> Iterator[_Result]:
     """The results in the order of the hits; a round of this conversation appears once."""
     recalled = {
-        round_.number: round_ for round_ in inputs.recalled if round_.number not in already_shown.rounds
+        round_.number: round_
+        for round_ in inputs.search.recalled_rounds
+        if round_.number not in already_shown.rounds
     }
-    conversation_id = inputs.question.conversation_id
-    lineage = {message.id: round_.number for round_ in inputs.recalled for message in round_.messages}
-    for hit in inputs.hits:
+    conversation_id = inputs.conversation.question.conversation_id
+    lineage = {
+        message.id: round_.number for round_ in inputs.search.recalled_rounds for message in round_.messages
+    }
+    for hit in inputs.search.hits:
         number = lineage.get(hit.source_id)
         if number is None and hit.location.conversation_id != conversation_id and not already_shown.has(hit):
             yield _Result(hit)

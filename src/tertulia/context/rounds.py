@@ -32,18 +32,18 @@ def _segments(round_: Round, inputs: PromptInputs, count: CountTokens) -> Iterat
 
 def seen_replies(round_: Round, inputs: PromptInputs) -> tuple[Message, ...]:
     """The replies of a round that this voice may see."""
-    return tuple(reply for reply in _allowed(round_, inputs) if reply.id not in inputs.without)
+    return tuple(reply for reply in _allowed(round_, inputs) if reply.id not in inputs.excluded_ids)
 
 
 def unseen_replies(round_: Round, inputs: PromptInputs, count: CountTokens) -> Iterator[LeftOut]:
     """The replies that the visibility or a person hides from this voice, for the receipt."""
-    if inputs.visibility is Visibility.OPEN and not inputs.without:
+    if inputs.conversation.visibility is Visibility.OPEN and not inputs.excluded_ids:
         return
     allowed = {reply.id for reply in _allowed(round_, inputs)}
-    visible = allowed - inputs.without
+    visible = allowed - inputs.excluded_ids
     for reply in round_.replies:
         if _is_shown_later(reply) and reply.id not in visible:
-            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[inputs.visibility]
+            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[inputs.conversation.visibility]
             name = f"round {round_.number}, {name_of(reply)}"
             yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
 
@@ -56,10 +56,10 @@ WHY_UNSEEN = {
 
 def _allowed(round_: Round, inputs: PromptInputs) -> list[Message]:
     replies = [reply for reply in round_.replies if _is_shown_later(reply)]
-    if inputs.visibility is Visibility.OWN_LANE:
+    if inputs.conversation.visibility is Visibility.OWN_LANE:
         return [reply for reply in replies if _is_own(reply, inputs)]
-    if inputs.visibility is Visibility.CHOSEN:
-        return [reply for reply in replies if reply.id in inputs.chosen] or replies
+    if inputs.conversation.visibility is Visibility.CHOSEN:
+        return [reply for reply in replies if reply.id in inputs.conversation.best_reply_ids] or replies
     return replies
 
 

@@ -20,10 +20,10 @@ _STYLES = {
 
 def step_segments(inputs: PromptInputs, count: CountTokens) -> Iterator[Segment]:
     """The segments after the question; none for a plain answer."""
-    for reply in inputs.brief.shown:
+    for reply in inputs.step.shown:
         yield _reply_segment(reply, inputs, count)
-    if task := inputs.brief.task:
-        yield Segment(Layer.QUESTION, "user", task, f"what to do: {inputs.brief.step}", count(task))
+    if task := inputs.step.task:
+        yield Segment(Layer.QUESTION, "user", task, f"what to do: {inputs.step.step}", count(task))
     if style := _STYLES.get(inputs.style):
         yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
 

@@ -56,7 +56,7 @@ async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "")
     if not readable:
         return
     task = "\n\n".join(
-        part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _wish_note(table)) if part
+        part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _brief_note(table)) if part
     )
     synthesis = await table.ask(table.chair, StepInstructions(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
     if was_heard(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
@@ -85,5 +85,5 @@ def _absence_note(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
     return f"Absent this round, because no answer came: {absent_names}. Say so in one sentence; do not guess."
 
 
-def _wish_note(table: Table) -> str:
-    return f"The person asks of this synthesis: {table.wish}" if table.wish else ""
+def _brief_note(table: Table) -> str:
+    return f"The person asks of this synthesis: {table.brief}" if table.brief else ""

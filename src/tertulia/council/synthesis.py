@@ -7,4 +7,6 @@ from tertulia.council.table import Table
 
 async def synthesis(table: Table) -> None:
     """Reads the replies of all steps; a voice without a reply counts as absent."""
-    await conclude(table, table.said, ranks=mean_places(table.said, table.reviews))
+    await conclude(
+        table, table.earlier_replies, ranks=mean_places(table.earlier_replies, table.earlier_reviews)
+    )

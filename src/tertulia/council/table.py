@@ -21,17 +21,17 @@ class Table(Protocol):
         ...
 
     @property
-    def said(self) -> Sequence[Message]:
+    def earlier_replies(self) -> Sequence[Message]:
         """The replies that the round already has: answers, rebuttals and critiques, but no synthesis."""
         ...
 
     @property
-    def reviews(self) -> Sequence[Message]:
+    def earlier_reviews(self) -> Sequence[Message]:
         """The reviews that the round already has."""
         ...
 
     @property
-    def wish(self) -> str:
+    def brief(self) -> str:
         """The person's own instructions for the synthesis; empty if there are none."""
         ...
 
@@ -40,12 +40,12 @@ class Table(Protocol):
         """Whether the chair's model can write a synthesis as JSON."""
         ...
 
-    async def ask(self, voice: Voice, brief: StepInstructions = ANSWER) -> Message:
+    async def ask(self, voice: Voice, step: StepInstructions = ANSWER) -> Message:
         """Asks one voice. A voice that fails raises no error: its message says how it ended."""
         ...
 
     async def ask_all(
-        self, voices: Sequence[Voice] | None = None, brief: StepInstructions = ANSWER
+        self, voices: Sequence[Voice] | None = None, step: StepInstructions = ANSWER
     ) -> Sequence[Message]:
         """Asks these voices, or all, at the same time; a failure does not affect the others."""
         ...
@@ -58,9 +58,7 @@ class Table(Protocol):
 async def ask_each(table: Table, asks: Iterable[tuple[Voice, StepInstructions]]) -> Sequence[Message]:
     """Asks each voice with instructions of its own, at the same time; a failure does not affect the
     others."""
-    results = await asyncio.gather(
-        *(table.ask(voice, brief) for voice, brief in asks), return_exceptions=True
-    )
+    results = await asyncio.gather(*(table.ask(voice, step) for voice, step in asks), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result

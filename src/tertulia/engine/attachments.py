@@ -1,4 +1,4 @@
-"""What people bring along with a message: taken in, read, and made ready to be shown."""
+"""Attachments: uploaded before their message is sent, and read when a prompt shows them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.files import lines_of, readable_within, text_of, texts_kept
-from tertulia.engine.uploads import Chunks, Uploads, arrived
+from tertulia.engine.files import lines_of, readable_within, stored_texts, text_of
+from tertulia.engine.uploads import Chunks, Uploads, stage
 from tertulia.library.mime import pixels
 from tertulia.store import attachments
 from tertulia.store.extracted_texts import TextLines
@@ -27,19 +27,19 @@ class Attachments:
     async def add(
         self, actor: Actor, project_id: str, name: str, chunks: Chunks, upload_key: str | None = None
     ) -> Attachment:
-        """What arrives waits for its message, within the same limits as files."""
+        """Stores an unsent attachment, within the same limits as files."""
         cleaned = clean_file_name(name)
-        async with self._uploads.received(actor, project_id, chunks) as incoming:
-            size = pixels(incoming.head)
-            one = await arrived(
+        async with self._uploads.receive(actor, project_id, chunks) as upload:
+            size = pixels(upload.head)
+            staged = await stage(
                 cleaned,
-                incoming,
+                upload,
                 lambda tx, content: attachments.add(
                     tx, actor, project_id, cleaned, content, size, upload_key
                 ),
             )
-            [made] = await self._uploads.save(actor, [one], upload_key)
-            return made
+            [attachment] = await self._uploads.save(actor, [staged], upload_key)
+            return attachment
 
     async def lines(
         self, actor: Actor, attachment_id: str, start_line: int, end_line: int
@@ -49,25 +49,29 @@ class Attachments:
 
 
 async def read_all(
-    dependencies: Dependencies, said: Iterable[Message], most_bytes: int
+    dependencies: Dependencies, messages: Iterable[Message], limit_bytes: int
 ) -> tuple[AttachedText, ...]:
-    """The text of everything that was brought along, the latest first; what cannot be read says why."""
-    brought = [one for message in said for one in message.attachments if not one.is_picture]
-    readable = readable_within(most_bytes, reversed(brought))
-    kept = await dependencies.db.read(lambda tx: texts_kept(tx, brought, readable)) if brought else ()
-    return tuple([await _read(dependencies, one, text) for one, text in zip(brought, kept, strict=True)])
+    """The texts of all attachments of these messages; one that cannot be read has a reason instead.
+
+    If not all fit the limit, the newest ones are read."""
+    attached = [item for message in messages for item in message.attachments if not item.is_picture]
+    if not attached:
+        return ()
+    readable = readable_within(limit_bytes, reversed(attached))
+    stored = await dependencies.db.read(lambda tx: stored_texts(tx, attached, readable))
+    return tuple([await _read(dependencies, *pair) for pair in zip(attached, stored, strict=True)])
 
 
-async def _read(dependencies: Dependencies, attachment: Attachment, kept: Extracted | None) -> AttachedText:
+async def _read(dependencies: Dependencies, attachment: Attachment, stored: Extracted | None) -> AttachedText:
     try:
-        extracted = kept or await text_of(dependencies, attachment)
+        extracted = stored or await text_of(dependencies, attachment)
     except TertuliaError as error:
         return AttachedText(attachment.id, "", error.message)
     return AttachedText(attachment.id, extracted.text, extracted.reason)
 
 
 async def pictures_of(dependencies: Dependencies, prompt: Prompt) -> dict[str, bytes]:
-    """The bytes of all pictures that the prompt shows, by their hash."""
+    """The bytes of all pictures in the prompt, by their hash."""
     hashes = {picture.content_hash for message in prompt.messages for picture in message.pictures}
     return {
         hash: b"".join([block async for block in dependencies.blobs.read(hash)]) for hash in sorted(hashes)

@@ -1,4 +1,4 @@
-"""Branching: a question asked differently beside the first one, and a branch brought back as one message."""
+"""Branching: opens the turns that edit a question in a new branch, and that summarise a branch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tertulia.engine.open_turn import (
     writable,
 )
 from tertulia.engine.requests import BringBackRequest, NewEdit
-from tertulia.engine.turn_inputs import BROUGHT_ROUNDS
+from tertulia.engine.turn_records import BRANCH_ROUNDS_LIMIT
 from tertulia.store import attachments, blind, branches, conversations, messages, turns
 from tertulia.store.database import Tx
 
@@ -36,23 +36,23 @@ def open_edit(
     fingerprint: str,
     chair: Voice | None,
 ) -> OpenResult:
-    """The question of a round once more, in other words: a branch from the round before."""
-    if before := find_duplicate(tx, actor, request.id, fingerprint):
-        return before
+    """Opens an edited question in a new branch that starts at the round before."""
+    if duplicate := find_duplicate(tx, actor, request.id, fingerprint):
+        return duplicate
     conversation = writable(tx, actor, conversation_id)
     asked = messages.round(tx, conversation.id, number).question
-    brought = attachments.again(tx, actor, conversation.project_id, asked, request.attachments)
+    attached = attachments.again(tx, actor, conversation.project_id, asked, request.attachments)
     branch = branches.add(tx, actor, conversation.id, at_round=number - 1, id=request.branch_id)
-    turn = replace(request, attachments=brought).turn_in(branch.id)
+    turn = replace(request, attachments=attached).turn_in(branch.id)
     return open_round(tx, actor, turn, table, fingerprint, chair)
 
 
 def open_return(
     tx: Tx, actor: Actor, conversation_id: str, request: BringBackRequest, voice: Voice, fingerprint: str
 ) -> OpenResult:
-    """A round in the conversation a branch left, answered by one voice that has read the branch."""
-    if before := find_duplicate(tx, actor, request.id, fingerprint):
-        return before
+    """Opens a round in the parent conversation, in which one voice summarises the branch."""
+    if duplicate := find_duplicate(tx, actor, request.id, fingerprint):
+        return duplicate
     branch = writable(tx, actor, conversation_id)
     if branch.parent_id is None:
         raise Conflict("This conversation is not a branch, so there is nowhere to add its summary.")
@@ -65,9 +65,9 @@ def open_return(
 def open_return_again(
     tx: Tx, actor: Actor, into_id: str, asked: Message, turn_id: str, voice: Voice, fingerprint: str
 ) -> OpenResult:
-    """A branch that was brought back before is told of again, in a conversation that asks the same anew."""
-    if before := find_duplicate(tx, actor, turn_id, fingerprint):
-        return before
+    """Summarises a branch again, in a conversation that repeats the questions of the first summary's."""
+    if duplicate := find_duplicate(tx, actor, turn_id, fingerprint):
+        return duplicate
     branch = conversations.get(tx, actor, asked.brings_id or "")
     return _open_summary(tx, actor, turn_id, writable(tx, actor, into_id), branch, voice, fingerprint)
 
@@ -81,7 +81,7 @@ def _open_summary(
     voice: Voice,
     fingerprint: str,
 ) -> OpenResult:
-    _must_be_told(tx, branch)
+    _must_be_finished(tx, branch)
     check_running_limit(tx, actor)
     tx.lock(conversation_topic(into.id))
     turn = Turn(
@@ -97,23 +97,23 @@ def _open_summary(
         created_by=actor.user_id,
         created_at=tx.now,
     )
-    message = _brought_back(tx, actor, turn, branch)
+    question = _question(tx, actor, turn, branch)
     turns.open(tx, turn, fingerprint)
-    messages.add(tx, message)
+    messages.add(tx, question)
     conversations.hold_seats(tx, into, (voice,))
-    return OpenResult(OpenedTurn(turn, conversations.changed(tx, into.id), message), is_new=True)
+    return OpenResult(OpenedTurn(turn, conversations.changed(tx, into.id), question), is_new=True)
 
 
-def _must_be_told(tx: Tx, branch: Conversation) -> None:
-    """Half of an answer, or who said what in a blind round, is nothing to tell others."""
+def _must_be_finished(tx: Tx, branch: Conversation) -> None:
+    """Refuses a branch that is being answered, or in which names are hidden."""
     if turns.waiting_or_running(tx, branch.id):
         raise Conflict("This branch is being answered. Summarise it after its last reply, or stop it first.")
-    for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)):
+    for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BRANCH_ROUNDS_LIMIT)):
         where = f"In round {turn.round_number} of this branch"
         raise Conflict(f"{where} the names are hidden, and a summary would reveal them. Vote there first.")
 
 
-def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:
+def _question(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:
     name = f'"{branch.title}"' if branch.title else f"at round {branch.branch_round}"
     return Message(
         id=tx.new_id(),

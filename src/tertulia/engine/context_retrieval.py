@@ -1,129 +1,191 @@
-"""Looking up: what the project's files and everything said before hold for a question.
+"""Context retrieval: completes a turn's records with the texts of its files and with search results.
 
-Nothing here may break a turn: what cannot be looked up is left out, and the turn goes on.
+A failure here does not end the turn: what cannot be read or found is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from tertulia.context.prompt_inputs import IncludedFile
+from tertulia.context.prompt_inputs import ConversationInputs, FileInputs, IncludedFile, SearchInputs
 from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import TertuliaError
 from tertulia.core.files import Extracted, ProjectFile
-from tertulia.core.messages import Round
+from tertulia.core.messages import Message, Round
 from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import text_of
-from tertulia.engine.turn_inputs import ProjectContext, SearchResults, TurnInputs, chosen_in, cited
+from tertulia.engine.turn_inputs import TurnInputs
+from tertulia.engine.turn_records import (
+    FileRecords,
+    SearchPlan,
+    TurnRecords,
+    best_reply_ids,
+    referenced_messages,
+)
 from tertulia.library.search import SearchQuery, find
 from tertulia.store import branches, messages
 from tertulia.store.database import Tx
 
 SPARE = 3
-"""So many times more hits than are shown: some lie in rounds that are shown anyway."""
+"""How many times more hits are searched than shown, since some lie in rounds that are shown anyway."""
 
 
-async def look_up(dependencies: Dependencies, actor: Actor, gathered: TurnInputs) -> TurnInputs:
-    """The same, with what was brought along, files and hits."""
-    said = (*(round_.question for round_ in gathered.rounds), gathered.question)
-    gathered = replace(gathered, attached=await read_all(dependencies, said, gathered.most_bytes))
-    at_hand = gathered.at_hand
-    found = SearchResults(always=await _whole(dependencies, at_hand), shelf=at_hand.shelf)
-    if at_hand.is_worth_searching:
-        found = await _searched(dependencies, actor, gathered, found)
-    return replace(gathered, looked_up=found)
+@dataclass(frozen=True, slots=True)
+class _SearchResults:
+    hits: tuple[Hit, ...] = ()
+    recalled_rounds: tuple[Round, ...] = ()
+    """The rounds of this conversation that hold a hit."""
+    best_reply_ids: frozenset[str] = frozenset()
+    """Ids of the replies voted best in these rounds."""
+    referenced_messages: tuple[Message, ...] = ()
+    """The messages that the questions of these rounds reply to and quote."""
+    has_failed: bool = False
 
 
-async def _whole(dependencies: Dependencies, at_hand: ProjectContext) -> tuple[IncludedFile, ...]:
-    texts = zip(at_hand.always, at_hand.kept, strict=True)
-    return tuple([await _file(dependencies, file, kept) for file, kept in texts])
+async def retrieve(dependencies: Dependencies, actor: Actor, records: TurnRecords) -> TurnInputs:
+    """The complete inputs of a turn: its records, the texts of its files, and the search results."""
+    files = await _read_files(dependencies, records)
+    results = _SearchResults()
+    if records.search is not None:
+        results = await _search(dependencies, actor, records, records.search)
+    config = records.project.settings.retrieval_config
+    return TurnInputs(
+        records,
+        _conversation_inputs(records, results),
+        files,
+        SearchInputs(
+            results.hits,
+            results.recalled_rounds,
+            results.has_failed,
+            config.enabled,
+            records.scope,
+            config.max_results,
+        ),
+    )
 
 
-async def _file(dependencies: Dependencies, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
+def _conversation_inputs(records: TurnRecords, results: _SearchResults) -> ConversationInputs:
+    conversation = records.conversation
+    return ConversationInputs(
+        title=conversation.title,
+        rounds=conversation.rounds,
+        question=conversation.question,
+        visibility=records.turn.visibility,
+        referenced_messages=conversation.referenced_messages + results.referenced_messages,
+        branch_rounds=conversation.branch_rounds,
+        best_reply_ids=conversation.best_reply_ids | results.best_reply_ids,
+    )
+
+
+# ── files
+
+
+async def _read_files(dependencies: Dependencies, records: TurnRecords) -> FileInputs:
+    conversation = records.conversation
+    questions = (*(round_.question for round_ in conversation.rounds), conversation.question)
+    attachment_texts = await read_all(dependencies, questions, records.text_limit_bytes)
+    included = await _read_included(dependencies, records.files)
+    return FileInputs(included, records.files.listing, attachment_texts)
+
+
+async def _read_included(dependencies: Dependencies, files: FileRecords) -> tuple[IncludedFile, ...]:
+    pairs = zip(files.always_included, files.texts, strict=True)
+    return tuple([await _included_file(dependencies, file, stored) for file, stored in pairs])
+
+
+async def _included_file(
+    dependencies: Dependencies, file: ProjectFile, stored: Extracted | None
+) -> IncludedFile:
     try:
-        read = kept or await text_of(dependencies, file)
+        extracted = stored or await text_of(dependencies, file)
     except TertuliaError as error:
         dependencies.report(error)
         return IncludedFile(file.id, file.path, "", error.message)
-    return IncludedFile(file.id, file.path, read.text, read.reason)
+    return IncludedFile(file.id, file.path, extracted.text, extracted.reason)
 
 
-async def _searched(
-    dependencies: Dependencies, actor: Actor, gathered: TurnInputs, found: SearchResults
-) -> SearchResults:
+# ── search
+
+
+async def _search(
+    dependencies: Dependencies, actor: Actor, records: TurnRecords, plan: SearchPlan
+) -> _SearchResults:
     try:
-        found = replace(found, hits=await _hits(dependencies, actor, gathered))
-        if any(hit.location.conversation_id in gathered.at_hand.kin.lineage for hit in found.hits):
-            return await dependencies.db.read(lambda tx: _within_lineage(tx, actor, gathered, found))
-        return found
-    except Exception as error:  # noqa: BLE001 - whatever the search did, the question can be answered
+        hits = await _hits(dependencies, actor, records, plan)
+        if any(hit.location.conversation_id in plan.tree.lineage for hit in hits):
+            return await dependencies.db.read(lambda tx: _recall(tx, actor, records, hits))
+        return _SearchResults(hits)
+    except Exception as error:  # noqa: BLE001 - the question can be answered without search results
         dependencies.report(error)
-        return replace(found, hits=(), has_failed=True)
+        return _SearchResults(has_failed=True)
 
 
-async def _hits(dependencies: Dependencies, actor: Actor, gathered: TurnInputs) -> tuple[Hit, ...]:
-    """What is shown anyway is not looked for, nor what was said in a branch beside this one."""
-    at_hand = gathered.at_hand
-    whole = frozenset(file.id for file in at_hand.always)
-    said = frozenset(message.id for round_ in gathered.shown_to_all for message in round_.messages)
-    most = max(RETRIEVED[model.tier] for model in gathered.models.values())
-    found = await find(
+async def _hits(
+    dependencies: Dependencies, actor: Actor, records: TurnRecords, plan: SearchPlan
+) -> tuple[Hit, ...]:
+    """The hits for the question, except for what is shown anyway and what was said in other branches."""
+    file_ids = frozenset(file.id for file in records.files.always_included)
+    message_ids = frozenset(message.id for round_ in plan.certain_rounds for message in round_.messages)
+    question = records.conversation.question
+    most = max(RETRIEVED[model.tier] for model in records.models.values())
+    results = await find(
         dependencies.library,
         actor,
-        [gathered.project_id],
-        gathered.question.content,
-        _filters(gathered),
-        limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
-        leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
+        [records.project.id],
+        question.content,
+        _filters(records, plan),
+        limit=min(most, records.project.settings.retrieval_config.max_results) * SPARE,
+        leaving_out=file_ids | message_ids | plan.tree.beside | {question.id},
         with_snippets=False,
         wanted=SearchQuery.PROMPT,
     )
-    return found.hits
+    return results.hits
 
 
-def _filters(gathered: TurnInputs) -> Filters:
-    """What was said earlier in this conversation, and where it branched off, is found in any case."""
-    scope, at_hand = gathered.scope, gathered.at_hand
+def _filters(records: TurnRecords, plan: SearchPlan) -> Filters:
+    """Whatever the scope, the search covers this conversation and those it branched from."""
+    scope, lineage = records.scope, plan.tree.lineage
     return Filters(
-        exclude_files=not (scope.files and at_hand.shelf.count),
-        conversations=() if scope.conversations else tuple(sorted(at_hand.kin.lineage)),
-        exclude_conversations=not (scope.conversations or at_hand.kin.lineage),
+        exclude_files=not (scope.files and records.files.listing.count),
+        conversations=() if scope.conversations else tuple(sorted(lineage)),
+        exclude_conversations=not (scope.conversations or lineage),
     )
 
 
-def _within_lineage(tx: Tx, actor: Actor, gathered: TurnInputs, found: SearchResults) -> SearchResults:
-    turn = gathered.turn
-    kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, found.hits)
-    return replace(
-        found,
-        hits=kept,
-        recalled=recalled,
-        chosen=chosen_in(tx, turn, recalled),
-        cited=cited(tx, actor, (round_.question for round_ in recalled)),
+def _recall(tx: Tx, actor: Actor, records: TurnRecords, hits: Sequence[Hit]) -> _SearchResults:
+    turn = records.turn
+    visible, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, hits)
+    return _SearchResults(
+        visible,
+        recalled,
+        best_reply_ids(tx, turn, recalled),
+        referenced_messages(tx, actor, (round_.question for round_ in recalled)),
     )
 
 
 def within_lineage(
     tx: Tx, conversation_id: str, before_round: int, hits: Sequence[Hit]
 ) -> tuple[tuple[Hit, ...], tuple[Round, ...]]:
-    """Of a conversation's relatives only what it reads before a round, with those rounds; other talk stays.
+    """Drops the hits in this conversation's tree that it does not show before a round; hits elsewhere stay.
+    Also returns the rounds of the hits that stay.
 
-    A reply that was asked for again is known in its newest version alone, as it is in the working rounds.
+    Only the newest version of a reply counts, as in the working rounds.
     """
     relatives = branches.relatives(tx, conversation_id) if conversation_id else frozenset()
     own = [hit for hit in hits if hit.location.conversation_id in relatives]
     numbers = {hit.location.round_number or 0 for hit in own}
-    read = messages.some(tx, conversation_id, {number for number in numbers if number < before_round})
-    said = {id: number for number, round_ in read.items() for id in _known(round_)}
+    rounds = messages.some(tx, conversation_id, {number for number in numbers if number < before_round})
+    number_of = {id: number for number, round_ in rounds.items() for id in _current_ids(round_)}
     elsewhere = {hit.chunk_id for hit in hits} - {hit.chunk_id for hit in own}
-    kept = tuple(hit for hit in hits if hit.chunk_id in elsewhere or hit.source_id in said)
-    recalled = {said[hit.source_id] for hit in kept if hit.source_id in said}
-    return kept, tuple(read[number] for number in sorted(recalled))
+    visible = tuple(hit for hit in hits if hit.chunk_id in elsewhere or hit.source_id in number_of)
+    recalled = {number_of[hit.source_id] for hit in visible if hit.source_id in number_of}
+    return visible, tuple(rounds[number] for number in sorted(recalled))
 
 
-def _known(round_: Round) -> frozenset[str]:
+def _current_ids(round_: Round) -> frozenset[str]:
+    """Ids of the question and of the newest version of each reply."""
     return frozenset(message.id for message in (round_.question, *round_.replies))

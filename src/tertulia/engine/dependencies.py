@@ -1,4 +1,4 @@
-"""The means: what the engine works with, handed in once."""
+"""Dependencies: everything the engine works with, passed in once at the start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dependencies:
     new_id: NewId
     counter: Callable[[Model], Callable[[str], int]]
     report: Callable[[Exception], str]
-    """Logs what should not have happened and returns its incident id."""
+    """Logs an unexpected error and returns its incident id."""
     blobs: Blobs
     extractor: Extractor
     limits: FileLimits

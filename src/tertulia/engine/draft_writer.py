@@ -1,4 +1,4 @@
-"""The writer: puts the text of running replies on disk at least every second."""
+"""Draft writer: stores the text of running replies at least every second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tertulia.store import drafts
 from tertulia.store.database import Tx
 
 EVERY_S = 0.8
-"""Under a second with the write itself included."""
+"""Less than a second, with the write included."""
 
 
 class DraftWriter:
@@ -29,13 +29,13 @@ class DraftWriter:
             try:
                 await self.checkpoint()
             except NotFound:
-                continue  # a conversation was deleted meanwhile; the rest is written at the next tick
+                continue  # A conversation was deleted in the meantime; the next tick writes the other drafts.
             except TertuliaError as error:
-                # A full or busy disk may recover by the next tick; the text is still in memory.
+                # The disk may recover before the next tick; the text is still in memory.
                 self._dependencies.report(error)
 
     async def checkpoint(self) -> None:
-        """All replies that grew since the last time, in one transaction."""
+        """Writes all replies that have grown since the last time, in one transaction."""
         running = [reply for live in self._dependencies.live.running() for reply in live.replies.items()]
         grown = [reply.draft() for reply_id, reply in running if self._written.get(reply_id) != reply.number]
         if grown:

@@ -1,4 +1,6 @@
-"""Estimates: what a message would take from each voice, before it is sent. Nothing is written."""
+"""Cost estimates: the tokens and the price of a message for each voice, before it is sent.
+
+Nothing is written."""
 
 from __future__ import annotations
 
@@ -21,17 +23,18 @@ from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import SEATS, Voice, assign_seats_once
 from tertulia.engine import references
-from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
-from tertulia.engine.turn_inputs import TurnInputs, gather_for, title_told
-from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
+from tertulia.engine.turn_inputs import TurnInputs
+from tertulia.engine.turn_records import TurnRecords, read_question, title_for_prompt
+from tertulia.engine.voice_resolution import ProjectScope, resolve_chair, resolve_voices
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import attachments, branches, conversations, projects, usage
 from tertulia.store.database import Tx
 
-THOUGHT_TOKENS: dict[Effort | None, int] = {Effort.LOW: 500, Effort.MEDIUM: 2_000, Effort.HIGH: 6_000}
-"""What a model told how much to think takes for it besides, until its replies tell; thoughts are paid for."""
+THINKING_TOKENS: dict[Effort | None, int] = {Effort.LOW: 500, Effort.MEDIUM: 2_000, Effort.HIGH: 6_000}
+"""The extra output tokens for a thinking effort, until there are replies to take a mean from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class NewEstimate:
     mode: str = "parallel"
     chair: VoiceRef | None = None
     aside: bool = False
-    """Of a few at the table, who keep their places."""
+    """Whether only these voices of the table answer, and keep their seats."""
     lanes: tuple[str, ...] = ()
-    """Of an aside: the ids of the voices that are meant."""
+    """For an aside: the lane of each voice."""
     scope: SearchScope | None = None
 
 
@@ -57,106 +60,109 @@ class NewEstimate:
 class VoiceEstimate:
     voice: Voice
     input_tokens: int
-    """Of its first answer."""
+    """The input of the first answer."""
     budget_tokens: int
     output_tokens: int
-    """The expected length of each answer, thoughts included."""
+    """The expected output of each answer, with thinking."""
     cost_micros: int | None
-    """Of all its mode asks of it, while the provider's cache holds nothing. None: the price is unknown."""
+    """The cost of all its asks, if the provider's cache is empty; None if the price is unknown."""
     problem: str | None
-    """Why it cannot be asked like this."""
+    """Why the voice cannot be asked with this message."""
     left_out: tuple[LeftOut, ...] = ()
-    """What it would not be shown of what comes with the question and of the files always included."""
+    """The attachments and always-included files that it would not be shown."""
     always_tokens: int = 0
-    """Of the input: the files that every message carries."""
+    """The part of the input that the always-included files take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     items: tuple[VoiceEstimate, ...]
     cost_micros: int | None
-    """Of all that have a price; None when one of them has none."""
+    """The sum; None if one of the costs is unknown."""
     chair: VoiceEstimate | None = None
-    """The synthesis, where the mode has one."""
+    """The synthesis, if the mode has one."""
 
 
 async def estimate(
     dependencies: Dependencies, actor: Actor, request: NewEstimate, asked: Message | None = None
 ) -> Estimate:
-    """A question that was asked before stands where it stood, with what it brought along."""
+    """`asked` is an earlier question to repeat: it keeps its round number and its attachments."""
     if not 1 <= len(request.voices) <= SEATS:
         raise Invalid(f"An estimate takes 1 to {SEATS} voices.")
     check_attachments(request.attachments)
     check_quotes(request.quotes)
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
 
-    def read(tx: Tx) -> tuple[TurnInputs, Mapping[usage.ModelEffort, RecentReplies]]:
-        found = _gathered(tx, actor, request, dependencies.providers, asked)
-        return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
+    def read(tx: Tx) -> tuple[TurnRecords, Mapping[usage.ModelEffort, RecentReplies]]:
+        records = _records(tx, actor, request, dependencies.providers, asked)
+        voices = _models_and_efforts(records.turn)
+        return records, usage.recent_replies(tx, actor, records.project.id, voices)
 
-    gathered, recent = await dependencies.db.read(read)
-    gathered = await look_up(dependencies, actor, gathered)
-    mode, table = council.get(request.mode), gathered.turn.table
-    lengths = _Lengths(recent, gathered)
+    records, recent = await dependencies.db.read(read)
+    inputs = await retrieve(dependencies, actor, records)
+    mode, table = council.get(request.mode), inputs.turn.table
+    lengths = _Lengths(recent, inputs)
     items = tuple(
-        _of(dependencies, gathered, voice, mode.reads(place, len(table)), lengths)
-        for place, voice in enumerate(table)
+        _estimate_voice(dependencies, inputs, voice, mode.reads(index, len(table)), lengths)
+        for index, voice in enumerate(table)
     )
-    presiding = gathered.turn.chair or table[0]
-    chair = _of(dependencies, gathered, presiding, _closing(table), lengths) if mode.has_chair else None
+    chair = None
+    if mode.has_chair:
+        voice = inputs.turn.chair or table[0]
+        chair = _estimate_voice(dependencies, inputs, voice, _read_by_chair(table), lengths)
     costs = [item.cost_micros for item in (*items, *filter(None, (chair,)))]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Estimate(items, total, chair)
 
 
-def _as_asked(turn: Turn) -> tuple[usage.ModelEffort, ...]:
+def _models_and_efforts(turn: Turn) -> tuple[usage.ModelEffort, ...]:
     voices = (*turn.table, turn.chair) if turn.chair else turn.table
     return tuple((voice.model, voice.effort) for voice in voices)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lengths:
-    """How long the replies of the round are expected to be."""
+    """The expected lengths of the replies of the round."""
 
     recent: Mapping[usage.ModelEffort, RecentReplies]
-    gathered: TurnInputs
+    inputs: TurnInputs
 
     def of(self, voice: Voice) -> ReplyLength:
-        """No more than the model can write."""
-        limit = output_limit(self.gathered.models[voice.model])
-        usual = self.recent[voice.model, voice.effort].usual() or _unknown(voice)
+        """The usual length of the voice's replies, up to the model's limit."""
+        limit = output_limit(self.inputs.models[voice.model])
+        usual = self.recent[voice.model, voice.effort].usual() or _default_length(voice)
         return ReplyLength(min(usual.output_tokens, limit), min(usual.written_tokens, limit))
 
     @property
     def read_tokens(self) -> int:
-        """Of one reply of the table that another voice reads: their mean."""
-        written = [self.of(voice).written_tokens for voice in self.gathered.turn.table]
+        """The mean length of the replies of the table, as another voice reads them."""
+        written = [self.of(voice).written_tokens for voice in self.inputs.turn.table]
         return -(-sum(written) // len(written))
 
 
-def _unknown(voice: Voice) -> ReplyLength:
-    thought = THOUGHT_TOKENS.get(voice.effort, 0)
-    return ReplyLength(DEFAULT.output_tokens + thought, DEFAULT.written_tokens)
+def _default_length(voice: Voice) -> ReplyLength:
+    thinking = THINKING_TOKENS.get(voice.effort, 0)
+    return ReplyLength(DEFAULT.output_tokens + thinking, DEFAULT.written_tokens)
 
 
-def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
-    """The chair reads everyone for the synthesis, and once more with the synthesis for its outline."""
+def _read_by_chair(table: Sequence[Voice]) -> tuple[int, ...]:
+    """The chair reads all replies for the synthesis, and again with the synthesis for the outline."""
     return (len(table), len(table) + 1)
 
 
-def _gathered(
+def _records(
     tx: Tx, actor: Actor, request: NewEstimate, providers: ProviderRegistry, asked: Message | None
-) -> TurnInputs:
-    """As if it had just been sent."""
+) -> TurnRecords:
+    """The records that the turn would have if the message was sent now."""
     conversation = _conversation(tx, actor, request)
-    spot = ProjectScope(request.conversation_id, request.project_id)
-    project = projects.get(tx, actor, spot.project(tx, actor))
-    table = seated(tx, actor, spot, request.voices, providers)
+    scope = ProjectScope(request.conversation_id, request.project_id)
+    project = projects.get(tx, actor, scope.find_project_id(tx, actor))
+    table = resolve_voices(tx, actor, scope, request.voices, providers)
     if request.aside:
         at_table = conversation.table if conversation else ()
-        held = branches.seats(tx, conversation) if conversation else ()
-        table = assign_seats_once(table, at_table, request.lanes, held)
-    chair = seated_chair(tx, actor, spot, request.chair, table, providers)
+        held_seats = branches.seats(tx, conversation) if conversation else ()
+        table = assign_seats_once(table, at_table, request.lanes, held_seats)
+    chair = resolve_chair(tx, actor, scope, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
     number = asked.round_number if asked else conversation.round_count + 1 if conversation else 1
@@ -175,16 +181,16 @@ def _gathered(
         scope=request.scope or (conversation.scope if conversation else None),
     )
     question = _question(tx, actor, request, turn, project.id, asked)
-    title = title_told(tx, conversation) if conversation else ""
-    return gather_for(tx, actor, project, title, turn, question, models)
+    title = title_for_prompt(tx, conversation) if conversation else ""
+    return read_question(tx, actor, project, title, turn, question, models)
 
 
 def _question(
     tx: Tx, actor: Actor, request: NewEstimate, turn: Turn, project_id: str, asked: Message | None
 ) -> Message:
-    """With what it replies to, quotes and brings along; what it brought before comes first."""
+    """The question with its references and attachments; those of an earlier question come first."""
     references.check(tx, actor, turn.conversation_id, request.reply_to_id, request.quotes)
-    refers = references.shown_in(tx, actor, turn.conversation_id, asked) if asked else request
+    visible = references.visible_references(tx, actor, turn.conversation_id, asked) if asked else request
     unsent = attachments.unsent(tx, actor, project_id, request.attachments)
     return Message(
         id="",
@@ -197,15 +203,15 @@ def _question(
         status=Status.COMPLETE,
         created_by=actor.user_id,
         created_at=tx.now,
-        reply_to_id=refers.reply_to_id,
-        quotes=refers.quotes,
+        reply_to_id=visible.reply_to_id,
+        quotes=visible.quotes,
         brings_id=asked.brings_id if asked else None,
         attachments=(*(asked.attachments if asked else ()), *unsent),
     )
 
 
 def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | None:
-    """None for one that the message would begin."""
+    """The conversation; None if the message would begin it."""
     if request.conversation_id is None:
         return None
     try:
@@ -216,29 +222,29 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
         return None
 
 
-def _of(
-    dependencies: Dependencies, gathered: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
+def _estimate_voice(
+    dependencies: Dependencies, inputs: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
 ) -> VoiceEstimate:
-    """Each ask reads what the first one does, and the replies of the round that its mode shows it.
+    """The estimate of one voice. Each ask sends the input of the first one, and the replies that it reads.
 
-    The first is taken to find nothing in the provider's cache, and to fill it.
+    The first ask is assumed to fill the provider's cache.
     """
-    model = gathered.models[voice.model]
+    model = inputs.models[voice.model]
     output = lengths.of(voice).output_tokens
     try:
         receipt = assemble(
-            gathered.material(voice, model, output_limit(model)), dependencies.counter(model)
+            inputs.prompt_inputs(voice, model, output_limit(model)), dependencies.counter(model)
         ).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
     sent = request_tokens(receipt)
-    kept = cacheable_tokens(receipt)
+    cacheable = cacheable_tokens(receipt)
     counts = (
-        TokenCount(sent + read * lengths.read_tokens, 0, output, written_tokens=0 if nth else kept)
+        TokenCount(sent + read * lengths.read_tokens, 0, output, written_tokens=0 if nth else cacheable)
         for nth, read in enumerate(reads)
     )
     costs = [cost_micros(count, model.prices) for count in counts]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
-    always = sum(piece.tokens for piece in receipt.segments if piece.layer is Layer.ALWAYS)
+    always = sum(segment.tokens for segment in receipt.segments if segment.layer is Layer.ALWAYS)
     return VoiceEstimate(voice, sent, receipt.budget_tokens, output, total, None, left_out, always)

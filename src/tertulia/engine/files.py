@@ -1,4 +1,4 @@
-"""What people do with files: bring them in, change them, read them, compare them."""
+"""Files: the commands of a person (upload, change, read, compare), and the extracted texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tertulia.store.database import Tx
 from tertulia.store.extracted_texts import TextLines
 
 LINES_LIMIT = 1 << 20
-"""Characters of a text that are shown at once."""
+"""The most characters of a text in one response."""
 
 
 class HasContent(Protocol):
-    """Whatever refers to bytes and knows what they are."""
+    """A file, a version or an attachment: anything that refers to stored bytes."""
 
     @property
     def content_hash(self) -> str: ...
@@ -38,11 +38,11 @@ class HasSizedContent(HasContent, Protocol):
 
 
 async def text_of(dependencies: Dependencies, file: HasContent) -> Extracted:
-    """The file's text: as it was read before, or read now and kept."""
+    """The file's extracted text. It is stored, so that each content is extracted once."""
     hash, mime_type = file.content_hash, file.mime_type
-    kept = await dependencies.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
-    if kept is not None:
-        return kept
+    stored = await dependencies.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
+    if stored is not None:
+        return stored
     extracted = await _extracted(dependencies, file)
     await dependencies.db.write(lambda tx: extracted_texts.save(tx, hash, VERSION, extracted))
     return extracted
@@ -53,12 +53,12 @@ async def _extracted(dependencies: Dependencies, file: HasContent) -> Extracted:
         return await dependencies.extractor.text(opened, file.mime_type, file.content_hash)
 
 
-def texts_kept(
+def stored_texts(
     tx: Tx, files: Sequence[HasSizedContent], readable: frozenset[str]
 ) -> tuple[Extracted | None, ...]:
-    """The texts of several that were read before; None where one was not.
+    """The stored text of each file; None for one that has not been extracted yet.
 
-    What is not readable together with the others is not taken into memory, and says why.
+    A file whose id is not in `readable` is not loaded: its text is empty, with the reason.
     """
     return tuple(
         extracted_texts.find(tx, file.content_hash, file.mime_type, VERSION)
@@ -68,49 +68,49 @@ def texts_kept(
     )
 
 
-def readable_within(most_bytes: int, files: Iterable[HasSizedContent]) -> frozenset[str]:
-    """Ids of those that hold no more together, the first first; one that is too large keeps no other away."""
+def readable_within(limit_bytes: int, files: Iterable[HasSizedContent]) -> frozenset[str]:
+    """Ids of the files that fit the limit together, in order; a file that is too large is skipped."""
     ids = []
     for file in files:
-        if file.size_bytes <= most_bytes:
-            most_bytes -= file.size_bytes
+        if file.size_bytes <= limit_bytes:
+            limit_bytes -= file.size_bytes
             ids.append(file.id)
     return frozenset(ids)
 
 
 async def lines_of(dependencies: Dependencies, file: HasContent, start_line: int, end_line: int) -> TextLines:
-    """Some lines of the text, or as many as are shown at once."""
+    """These lines of the text, up to LINES_LIMIT."""
 
     def read(tx: Tx) -> TextLines | None:
         return extracted_texts.lines(
             tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT
         )
 
-    found = await dependencies.db.read(read)
-    if found is None:  # Whoever only looks leaves nothing behind: it is read, and not kept.
+    lines = await dependencies.db.read(read)
+    if lines is None:  # A read request must not write: the text is extracted, but not stored.
         extracted = await _extracted(dependencies, file)
-        found = extracted_texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
-    if found.reason and not found.total_lines and not is_a_text_kind(file.mime_type):
-        raise Invalid(found.reason)
-    return found
+        lines = extracted_texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
+    if lines.reason and not lines.total_lines and not is_a_text_kind(file.mime_type):
+        raise Invalid(lines.reason)
+    return lines
 
 
 class Files:
     def __init__(
-        self, dependencies: Dependencies, job_left: Callable[[], None], uploads: Uploads | None = None
+        self, dependencies: Dependencies, wake_workers: Callable[[], None], uploads: Uploads | None = None
     ) -> None:
         self._dependencies = dependencies
-        self._job_left = job_left
-        self._uploads = uploads or Uploads(dependencies, job_left)
+        self._wake_workers = wake_workers
+        self._uploads = uploads or Uploads(dependencies, wake_workers)
 
-    # ── bringing in
+    # ── uploading
 
     async def add(
         self, actor: Actor, project_id: str, path: str, chunks: Chunks, upload_key: str | None = None
     ) -> ProjectFile:
-        """A file of that path with what arrives: a new one, or its next version."""
+        """Uploads a file to this path: a new one, or the next version of the one there."""
         cleaned = clean_path(path)
-        return await self._uploads.take(
+        return await self._uploads.add(
             actor,
             project_id,
             cleaned,
@@ -122,9 +122,9 @@ class Files:
     async def change(
         self, actor: Actor, project_id: str, file_id: str, chunks: Chunks, seen: int | str | None = None
     ) -> ProjectFile:
-        """The next version, unless the file is no longer at the version that was read."""
+        """Uploads the next version, unless the file has changed since the version in `seen`."""
         file = await self._dependencies.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-        return await self._uploads.take(
+        return await self._uploads.add(
             actor,
             project_id,
             file.path,
@@ -135,7 +135,7 @@ class Files:
     async def unzip(
         self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
     ) -> UploadResult:
-        """The files of an archive, each at its path below the folder."""
+        """Adds the files of an archive, each at its path below the folder."""
         cleaned = clean_path(folder) if folder.strip("/") else ""
         return await self._uploads.unzip(actor, project_id, cleaned, chunks, upload_key)
 
@@ -145,18 +145,18 @@ class Files:
     # ── changing
 
     async def rename(self, actor: Actor, project_id: str, file_id: str, path: str) -> ProjectFile:
-        """Another path; among kinds of text, its ending says anew which it is."""
+        """Moves the file to another path. For a text, the new file extension decides its MIME type."""
         cleaned = clean_path(path)
         file = await self._dependencies.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-        seen = await self._seen(file, cleaned)
-        return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, seen))
+        content = await self._content_at(file, cleaned)
+        return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, content))
 
-    async def _seen(self, held: ProjectFile | FileVersion, path: str) -> Content:
-        """What it holds, as it is called under that path."""
-        kind = held.mime_type
+    async def _content_at(self, file: ProjectFile | FileVersion, path: str) -> Content:
+        """The file's content, with the MIME type that it has at this path."""
+        kind = file.mime_type
         if is_a_text_kind(kind):
-            kind = text_kind(path, await self._dependencies.blobs.head(held.content_hash))
-        return Content(held.content_hash, held.size_bytes, kind)
+            kind = text_kind(path, await self._dependencies.blobs.head(file.content_hash))
+        return Content(file.content_hash, file.size_bytes, kind)
 
     async def set_metadata(
         self, actor: Actor, project_id: str, file_id: str, change: MetadataChange
@@ -164,25 +164,25 @@ class Files:
         return await self._changed(lambda tx: files.set_metadata(tx, actor, project_id, file_id, change))
 
     async def restore(self, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
-        """What it held then, as its next version: nothing in between is lost."""
+        """Adds the content of an earlier version as the next one; the versions in between stay."""
 
         def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
             file = files.get(tx, actor, project_id, file_id)
             return file, versions.get(tx, actor, project_id, file_id, number)
 
-        file, then = await self._dependencies.db.read(read)
-        held = await self._seen(then, file.path)
-        return await self._changed(lambda tx: files.change(tx, actor, project_id, file_id, held))
+        file, version = await self._dependencies.db.read(read)
+        content = await self._content_at(version, file.path)
+        return await self._changed(lambda tx: files.change(tx, actor, project_id, file_id, content))
 
     async def remove(self, actor: Actor, project_id: str, file_id: str) -> None:
-        """With all versions; whoever is reading it for the index stops at once."""
+        """Removes the file with all versions; an extraction that is running stops at once."""
         file = await self._dependencies.db.write(lambda tx: files.remove(tx, actor, project_id, file_id))
         self._dependencies.extractor.abandon(file.content_hash)
-        self._job_left()
+        self._wake_workers()
 
     async def _changed(self, change: Callable[[Tx], ProjectFile]) -> ProjectFile:
         file = await self._dependencies.db.write(change)
-        self._job_left()
+        self._wake_workers()
         return file
 
     # ── reading
@@ -194,7 +194,7 @@ class Files:
         return file, await lines_of(self._dependencies, file, start_line, end_line)
 
     async def diff(self, actor: Actor, project_id: str, file_id: str, number: int, against: int) -> str:
-        """What changed in the text from one version to the other; version 0 is nothing at all."""
+        """The changes of the text between two versions; version 0 is an empty file."""
 
         def read(tx: Tx) -> tuple[ProjectFile, list[FileVersion | None]]:
             file = files.get(tx, actor, project_id, file_id)
@@ -202,13 +202,13 @@ class Files:
             return file, [versions.get(tx, actor, project_id, file_id, n) if n else None for n in numbers]
 
         file, compared = await self._dependencies.db.read(read)
-        old, new = [await self._comparable(version) for version in compared]
+        old, new = [await self._text_to_compare(version) for version in compared]
         changed = await self._dependencies.extractor.diff(old, new)
         if not changed:
             return ""
         return f"--- {file.path} (version {against})\n+++ {file.path} (version {number})\n{changed}"
 
-    async def _comparable(self, version: FileVersion | None) -> str:
+    async def _text_to_compare(self, version: FileVersion | None) -> str:
         if version is None:
             return ""
         extracted = await text_of(self._dependencies, version)

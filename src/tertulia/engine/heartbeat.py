@@ -1,6 +1,6 @@
-"""The heartbeat: says that this node's turns are alive, and ends those of nodes that say so no more.
+"""Heartbeat: marks this node's turns as alive, and ends the turns of nodes that have fallen silent.
 
-Only where several servers share a database; elsewhere a running turn needs no proof (recovery.py).
+It runs only where several nodes share a database. A single node recovers at its start (recovery.py).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from tertulia.engine.replays import Replays
 from tertulia.store import turns
 
 EVERY_S = 4.0
-"""Two may be missed before a node is taken for dead."""
+"""Two beats may fail before other nodes consider this one dead (recovery.SILENT_MS)."""
 
 
 class Heartbeat:
     def __init__(
         self,
         dependencies: Dependencies,
-        job_left: Callable[[], None],
+        wake_workers: Callable[[], None],
         relay: NodeRelay,
         replays: Replays,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._dependencies = dependencies
-        self._job_left = job_left
+        self._wake_workers = wake_workers
         self._relay = relay
         self._replays = replays
         self._sleep = sleep
@@ -48,7 +48,7 @@ class Heartbeat:
         if next(self._dependencies.live.running(), None) is not None:
             await self._dependencies.db.write(turns.beat)
         if await recover(self._dependencies.db):
-            self._job_left()
+            self._wake_workers()
         await models.reread(self._dependencies)
-        await self._relay.look()
+        await self._relay.reconcile()
         await self._replays.resume()

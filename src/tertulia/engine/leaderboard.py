@@ -1,4 +1,4 @@
-"""The leaderboard of a project: what its people's votes say of each voice, beside what it costs and takes."""
+"""Leaderboard: the rating of each voice in a project by people's votes, with its costs and times."""
 
 from __future__ import annotations
 
@@ -19,73 +19,78 @@ from tertulia.store.votes import ReplyCost
 class LeaderboardRow:
     persona_id: str | None
     model: str
-    """Of a persona: the one it spoke through last."""
+    """For a persona: the model that it spoke through last."""
     name: str
     rating: int
     low: int
     high: int
-    """Of a hundred such intervals, about 95 hold the true figure."""
+    """`low` to `high` is a 95 % confidence interval."""
     wins: int
     losses: int
     ties: int
-    """Also where all were bad."""
+    """Rounds without a winner, even if all replies were called bad."""
     rounds: int
-    """That it was voted on in."""
+    """The number of rounds in which it was voted on."""
     cost_micros: int | None
-    """Of a reply, on average; None when no price is known."""
+    """The mean cost of a reply; None if no price is known."""
     latency_ms: int | None
-    """Of a reply, in the middle of all."""
+    """The median over its replies."""
     first_token_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
     items: tuple[LeaderboardRow, ...]
-    """The strongest first."""
+    """Sorted by rating, the highest first."""
     votes: int
 
 
 def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: ProviderRegistry) -> Leaderboard:
+    all_votes = votes.of_project(tx, actor, project_id)
+    costs = votes.reply_costs(tx, actor, project_id)
     from tertulia.library.ratings import rate  # here, because numpy is slow to import
 
-    cast = votes.of_project(tx, actor, project_id)
-    spent = votes.reply_costs(tx, actor, project_id)
-    rated = rate(PairwiseResult(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)
-    names = personas.names(tx, {one.persona_id for one in _newest(cast).values() if one.persona_id})
-    items = [
-        _standing(one, rated[key], cast, spent, _name(one, names, providers))
-        for key, one in _newest(cast).items()
+    ratings = rate(
+        PairwiseResult(tuple(contender.key for contender in vote.contenders), vote.winner)
+        for vote in all_votes
+    )
+    newest = _newest_contenders(all_votes)
+    names = personas.names(tx, {voice.persona_id for voice in newest.values() if voice.persona_id})
+    rows = [
+        _row(contender, ratings[key], all_votes, costs, _name(contender, names, providers))
+        for key, contender in newest.items()
     ]
-    return Leaderboard(tuple(sorted(items, key=lambda item: (-item.rating, item.name))), len(cast))
+    return Leaderboard(tuple(sorted(rows, key=lambda row: (-row.rating, row.name))), len(all_votes))
 
 
-def _newest(cast: Sequence[Vote]) -> dict[str, Contender]:
-    """Everyone who was voted on, as they were last."""
-    found: dict[str, Contender] = {}
-    for vote in cast:
-        for one in vote.contenders:
-            found.setdefault(one.key, one)
-    return found
+def _newest_contenders(all_votes: Sequence[Vote]) -> dict[str, Contender]:
+    """Each voice that was voted on, as it was in its newest vote."""
+    newest: dict[str, Contender] = {}
+    for vote in all_votes:
+        for contender in vote.contenders:
+            newest.setdefault(contender.key, contender)
+    return newest
 
 
-def _name(one: Contender, names: dict[str, str], providers: ProviderRegistry) -> str:
-    """What it is called now: in a round it may have been "The Sage 2"."""
-    if one.persona_id is not None:
-        return names.get(one.persona_id, one.name)
-    model = providers.find(one.model)
-    return model.display_name if model else one.name
+def _name(contender: Contender, names: dict[str, str], providers: ProviderRegistry) -> str:
+    """The current name; in a round it may have been "The Sage 2"."""
+    if contender.persona_id is not None:
+        return names.get(contender.persona_id, contender.name)
+    model = providers.find(contender.model)
+    return model.display_name if model else contender.name
 
 
-def _standing(
-    one: Contender, rating: Rating, cast: Sequence[Vote], spent: Sequence[ReplyCost], name: str
+def _row(
+    contender: Contender, rating: Rating, all_votes: Sequence[Vote], costs: Sequence[ReplyCost], name: str
 ) -> LeaderboardRow:
-    rounds = [vote for vote in cast if any(other.key == one.key for other in vote.contenders)]
-    wins = sum(vote.winner == one.key for vote in rounds)
+    key = contender.key
+    rounds = [vote for vote in all_votes if any(other.key == key for other in vote.contenders)]
+    wins = sum(vote.winner == key for vote in rounds)
     ties = sum(vote.winner is None for vote in rounds)
-    own = [effort for effort in spent if _is_of(effort, one)]
+    own = [cost for cost in costs if _is_of(cost, contender)]
     return LeaderboardRow(
-        persona_id=one.persona_id,
-        model=one.model,
+        persona_id=contender.persona_id,
+        model=contender.model,
         name=name,
         rating=round(rating.rating),
         low=round(rating.low),
@@ -94,16 +99,16 @@ def _standing(
         losses=len(rounds) - wins - ties,
         ties=ties,
         rounds=len(rounds),
-        cost_micros=_mean(effort.cost_micros for effort in own),
-        latency_ms=_middle(effort.latency_ms for effort in own),
-        first_token_ms=_middle(effort.first_token_ms for effort in own),
+        cost_micros=_mean(cost.cost_micros for cost in own),
+        latency_ms=_median(cost.latency_ms for cost in own),
+        first_token_ms=_median(cost.first_token_ms for cost in own),
     )
 
 
-def _is_of(effort: ReplyCost, one: Contender) -> bool:
-    if one.persona_id is not None:
-        return effort.persona_id == one.persona_id
-    return effort.persona_id is None and effort.model == one.model
+def _is_of(cost: ReplyCost, contender: Contender) -> bool:
+    if contender.persona_id is not None:
+        return cost.persona_id == contender.persona_id
+    return cost.persona_id is None and cost.model == contender.model
 
 
 def _mean(figures: Iterable[int | None]) -> int | None:
@@ -111,6 +116,6 @@ def _mean(figures: Iterable[int | None]) -> int | None:
     return round(sum(known) / len(known)) if known else None
 
 
-def _middle(figures: Iterable[int | None]) -> int | None:
+def _median(figures: Iterable[int | None]) -> int | None:
     known = [figure for figure in figures if figure is not None]
     return round(median(known)) if known else None

@@ -1,4 +1,4 @@
-"""Models: what an administrator knows better of them than the catalogue, from the next question on."""
+"""Model overrides: the facts of a model that an administrator has changed; valid from the next question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def describe(dependencies: Dependencies, key: str, facts: ModelOverrides) 
 
 
 async def forget(dependencies: Dependencies, key: str) -> Model:
-    """Back to what the catalogue says."""
+    """Removes the overrides, so that the catalogue is valid again."""
     model = _in_catalogue(dependencies, key)
     await dependencies.db.write(lambda tx: models.remove(tx, model.provider, model.model_id))
     await reread(dependencies)
@@ -24,7 +24,7 @@ async def forget(dependencies: Dependencies, key: str) -> Model:
 
 
 async def reread(dependencies: Dependencies) -> None:
-    """At the start, after a change, and now and then where another server may have made one."""
+    """Loads the overrides: at the start, after a change, and with each heartbeat."""
     dependencies.providers.apply_overrides(await dependencies.db.read(models.overrides))
 
 

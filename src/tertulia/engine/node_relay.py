@@ -1,9 +1,10 @@
-"""The herald: what is said on one server is heard on every other that shares its database.
+"""Node relay: what one node does reaches every other that shares its database.
 
-Facts cross in the log of events. What is not logged crosses here: the words of running replies, bundled, and
-the wish to stop. A turn that runs elsewhere has a mirror, and whoever follows it here reads the same log.
+Committed facts cross in the log of events. The relay carries what is not logged: the text of running replies,
+in bundles, and the commands of people (stop, retry now). A turn of another node has a mirror here, whose log
+is read like that of an own turn.
 
-own turn ─▶ told ─▶ one bundle per EVERY_S ─▶ the other servers ─▶ heard ─▶ mirror
+own turn ─▶ on_turn_event ─▶ one bundle every EVERY_S ─▶ the other nodes ─▶ receive ─▶ mirror
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from dataclasses import dataclass, replace
 from tertulia.core.ids import NewId
 from tertulia.core.serialization import from_plain, to_json
 from tertulia.core.turns import Draft, RetryNotice, Turn, TurnState
-from tertulia.engine.live import Delta, LiveHub, LiveTurn, ReplyStarted, RetryScheduled, TurnEvent, WakeUp
+from tertulia.engine.live import LiveHub
+from tertulia.engine.live_turn import LiveTurn
+from tertulia.engine.turn_events import Delta, ReplyStarted, RetryScheduled, TurnEvent
+from tertulia.engine.wake_up import WakeUp
 from tertulia.store import turns
 from tertulia.store.database import Database
 
 EVERY_S = 0.03
-UNSAID_LIMIT = 20_000
-"""Words that wait for a database that is away; more of them are dropped, and asked for again."""
+UNSENT_LIMIT = 20_000
+"""The most messages that wait while the database is away; more text is dropped, and requested again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplySnapshot:
-    """A reply as it stands."""
+    """The text of a running reply so far."""
 
     turn: Turn
     draft: Draft
@@ -40,7 +44,7 @@ class DeltaBatch:
     after: int
     """The number of the delta before the first of these."""
     texts: tuple[str, ...]
-    """One of each delta, so that the numbers are the same everywhere."""
+    """One text for each delta, so that all nodes number them alike."""
     is_thought: bool
 
 
@@ -53,14 +57,14 @@ class RetryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ResyncRequest:
-    """Whoever runs this turn is asked to tell how its replies stand."""
+    """Asks the node that runs this turn for snapshots of its replies."""
 
     turn_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """A person who may has stopped this turn, or one of its replies."""
+    """A person has stopped this turn or one of its replies; the sender has checked the permission."""
 
     turn_id: str
     reply_id: str | None
@@ -68,7 +72,7 @@ class StopRequest:
 
 @dataclass(frozen=True, slots=True)
 class RetryNowRequest:
-    """A person who may does not want to wait for a provider any longer."""
+    """A person has ended the wait before a retry; the sender has checked the permission."""
 
     turn_id: str
     reply_id: str | None
@@ -76,8 +80,6 @@ class RetryNowRequest:
 
 @dataclass(frozen=True, slots=True)
 class ConversationsDeleted:
-    """These conversations are gone."""
-
     conversation_ids: tuple[str, ...]
 
 
@@ -120,147 +122,148 @@ class NodeRelay:
         self._new_id = new_id
         self._report = report
         self._sleep = sleep
-        self._wish: Callable[[RelayCommand], None] = lambda wish: None
-        self._unsaid: list[RelayMessage] = []
-        self._bell = WakeUp()
+        self._carry_out: Callable[[RelayCommand], None] = lambda command: None
+        self._unsent: list[RelayMessage] = []
+        self._wake_up = WakeUp()
         if db.is_shared:
-            live.pass_on = self.told
-            db.on_notify(self.heard)
+            live.on_event = self.on_turn_event
+            db.on_notify(self.receive)
 
-    def on_wish(self, listener: Callable[[RelayCommand], None]) -> None:
-        """Who is told what a person on another server wants of a turn here."""
-        self._wish = listener
+    def on_command(self, listener: Callable[[RelayCommand], None]) -> None:
+        """Sets the listener for commands that arrive from other nodes."""
+        self._carry_out = listener
 
-    # ── what is said here
+    # ── to other nodes
 
-    def told(self, live: LiveTurn, event: TurnEvent) -> None:
-        """How replies end is told by the log of events."""
+    def on_turn_event(self, live: LiveTurn, event: TurnEvent) -> None:
+        """Sends the progress of an own turn. The ends of replies and turns cross in the log of events."""
         match event:
             case Delta(reply_id, number, text, is_thought):
-                self.say(DeltaBatch(live.turn.id, reply_id, number - 1, (text,), is_thought))
+                self.send(DeltaBatch(live.turn.id, reply_id, number - 1, (text,), is_thought))
             case ReplyStarted(draft):
-                self.say(ReplySnapshot(live.turn, draft))
+                self.send(ReplySnapshot(live.turn, draft))
             case RetryScheduled(reply_id, waiting):
-                self.say(RetryUpdate(live.turn.id, reply_id, waiting))
+                self.send(RetryUpdate(live.turn.id, reply_id, waiting))
 
-    def say(self, word: RelayMessage) -> None:
+    def send(self, message: RelayMessage) -> None:
         if not self._db.is_shared:
             return
-        if len(self._unsaid) >= UNSAID_LIMIT:
-            self._unsaid = [word for word in self._unsaid if not isinstance(word, ReplySnapshot | DeltaBatch)]
-        self._unsaid.append(word)
-        self._bell.ring()
+        if len(self._unsent) >= UNSENT_LIMIT:
+            text = ReplySnapshot | DeltaBatch
+            self._unsent = [unsent for unsent in self._unsent if not isinstance(unsent, text)]
+        self._unsent.append(message)
+        self._wake_up.wake()
 
     async def run(self) -> None:
         while self._db.is_shared:
-            await self._bell.rung()
+            await self._wake_up.wait()
             await self.flush()
             await self._sleep(EVERY_S)
 
     async def flush(self) -> None:
-        """What cannot be said is asked for again by whoever misses it."""
-        unsaid, self._unsaid = self._unsaid, []
-        text = to_json([(type(word).__name__, word) for word in _joined(unsaid)])
+        """Sends the bundle. If that fails, the nodes that miss something request it again."""
+        unsent, self._unsent = self._unsent, []
+        bundle = to_json([(type(message).__name__, message) for message in _joined(unsent)])
         try:
-            await self._db.notify(text)
-        except Exception as error:  # noqa: BLE001 - whatever became of one bundle, the next must go out
+            await self._db.notify(bundle)
+        except Exception as error:  # noqa: BLE001 - one failed bundle must not stop the next
             self._report(error)
 
-    # ── what others say
+    # ── from other nodes
 
-    def heard(self, text: str) -> None:
-        for word in _read(text):
-            match word:
+    def receive(self, bundle: str) -> None:
+        for message in _decode(bundle):
+            match message:
                 case ReplySnapshot(turn, draft):
-                    self._begin(turn, draft)
+                    self._start_reply(turn, draft)
                 case DeltaBatch():
-                    self._add(word)
+                    self._append_text(message)
                 case RetryUpdate(turn_id, reply_id, waiting):
-                    self._pause(turn_id, reply_id, waiting)
+                    self._set_retry(turn_id, reply_id, waiting)
                 case ResyncRequest(turn_id):
-                    self._tell_again(turn_id)
+                    self._send_snapshots(turn_id)
                 case StopRequest() | RetryNowRequest() | ConversationsDeleted():
-                    self._wish(word)
+                    self._carry_out(message)
 
-    def _begin(self, turn: Turn, draft: Draft) -> None:
+    def _start_reply(self, turn: Turn, draft: Draft) -> None:
         live = self._live.find(turn.id) or self._live.open(turn, self._new_id())
-        known = live.replies.get(draft.id)
-        is_news = known is None or known.number < draft.number
-        if not live.is_here and not live.is_over and is_news and not live.has_ended(draft.id):
-            self._live.began(live, draft)
+        reply = live.replies.get(draft.id)
+        is_newer = reply is None or reply.number < draft.number
+        if not live.is_here and not live.is_over and is_newer and not live.has_ended(draft.id):
+            self._live.start_reply(live, draft)
 
-    def _add(self, words: DeltaBatch) -> None:
-        live = self._live.find(words.turn_id)
-        if live is None or live.is_here or live.is_over or live.has_ended(words.reply_id):
+    def _append_text(self, batch: DeltaBatch) -> None:
+        live = self._live.find(batch.turn_id)
+        if live is None or live.is_here or live.is_over or live.has_ended(batch.reply_id):
             return
-        reply = live.replies.get(words.reply_id)
-        if reply is None or words.after > reply.number:
-            self.say(ResyncRequest(words.turn_id))
+        reply = live.replies.get(batch.reply_id)
+        if reply is None or batch.after > reply.number:
+            self.send(ResyncRequest(batch.turn_id))
             return
-        for text in words.texts[reply.number - words.after :]:
-            self._live.said(live, reply, words.reply_id, text, words.is_thought)
+        for text in batch.texts[reply.number - batch.after :]:
+            self._live.append_text(live, reply, batch.reply_id, text, batch.is_thought)
 
-    def _pause(self, turn_id: str, reply_id: str, waiting: RetryNotice | None) -> None:
+    def _set_retry(self, turn_id: str, reply_id: str, waiting: RetryNotice | None) -> None:
         live = self._live.find(turn_id)
         if live is not None and not live.is_here and (reply := live.replies.get(reply_id)):
-            self._live.waits(live, reply, reply_id, waiting)
+            self._live.set_retry(live, reply, reply_id, waiting)
 
-    def _tell_again(self, turn_id: str) -> None:
+    def _send_snapshots(self, turn_id: str) -> None:
         live = self._live.find(turn_id)
         if live is not None and live.is_here and not live.is_over:
             for reply in live.replies.values():
-                self.say(ReplySnapshot(live.turn, reply.draft()))
+                self.send(ReplySnapshot(live.turn, reply.draft()))
 
-    # ── what others run
+    # ── mirrors
 
-    def mirrored(self, turn: Turn) -> LiveTurn | None:
-        """A turn of another server, to be followed here; None for one that is over."""
+    def mirror(self, turn: Turn) -> LiveTurn | None:
+        """Opens the mirror of a turn that another node runs; None if the turn is over."""
         if turn.state.is_over or not self._db.is_shared:
             return None
-        self.say(ResyncRequest(turn.id))
+        self.send(ResyncRequest(turn.id))
         return self._live.open(turn, self._new_id())
 
-    async def look(self) -> None:
-        """Whatever was missed while the line was down: events of watched places, turns that began elsewhere
-        and those that ended."""
-        if watched := self._live.watched():
+    async def reconcile(self) -> None:
+        """Catches up on what a broken connection has missed: the events of watched topics, and the turns that
+        other nodes have begun or ended."""
+        if watched := self._live.feeds.watched():
             await self._db.catch_up(watched)
         elsewhere = {turn.id: turn for turn in await self._db.read(turns.owned_by_other_nodes)}
         for live in self._live.mirrors():
             if live.turn.id not in elsewhere and not live.is_over:
                 turn_id = live.turn.id
                 ended = await self._db.read(lambda tx, turn_id=turn_id: turns.find(tx, turn_id))  # type: ignore[misc]
-                self._live.ended(live, ended or replace(live.turn, state=TurnState.STOPPED))
+                self._live.end_turn(live, ended or replace(live.turn, state=TurnState.STOPPED))
         for turn in elsewhere.values():
             if self._live.find(turn.id) is None:
-                self.mirrored(turn)
+                self.mirror(turn)
 
 
-def _joined(words: Iterable[RelayMessage]) -> Iterator[RelayMessage]:
-    """Neighbouring words of one reply go together."""
+def _joined(messages: Iterable[RelayMessage]) -> Iterator[RelayMessage]:
+    """The messages in order, with neighbouring deltas of one reply joined to a batch."""
     run: list[DeltaBatch] = []
-    for word in words:
-        if run and not (isinstance(word, DeltaBatch) and _follows(word, run[-1])):
-            yield _one(run)
+    for message in messages:
+        if run and not (isinstance(message, DeltaBatch) and _follows(message, run[-1])):
+            yield _one_batch(run)
             run = []
-        if isinstance(word, DeltaBatch):
-            run.append(word)
+        if isinstance(message, DeltaBatch):
+            run.append(message)
         else:
-            yield word
+            yield message
     if run:
-        yield _one(run)
+        yield _one_batch(run)
 
 
-def _follows(word: DeltaBatch, last: DeltaBatch) -> bool:
-    return (word.reply_id, word.is_thought) == (last.reply_id, last.is_thought)
+def _follows(batch: DeltaBatch, last: DeltaBatch) -> bool:
+    return (batch.reply_id, batch.is_thought) == (last.reply_id, last.is_thought)
 
 
-def _one(run: list[DeltaBatch]) -> DeltaBatch:
-    return replace(run[0], texts=tuple(text for words in run for text in words.texts))
+def _one_batch(run: list[DeltaBatch]) -> DeltaBatch:
+    return replace(run[0], texts=tuple(text for batch in run for text in batch.texts))
 
 
-def _read(text: str) -> Iterator[RelayMessage]:
-    """A newer server may say what this one does not understand."""
-    for name, value in json.loads(text):
+def _decode(bundle: str) -> Iterator[RelayMessage]:
+    """The messages of a bundle; a kind that only a newer server knows is skipped."""
+    for name, value in json.loads(bundle):
         if name in _KINDS:
             yield from_plain(_KINDS[name], value)

@@ -1,7 +1,7 @@
 """Turn queue: the questions of a conversation run one after another; a retry starts at once, beside them.
 
-Each conversation has one queue on each node. A question waits for those before it and for every retry that
-was running when its place came; a retry waits for nobody.
+Each conversation has one queue on each node. A question waits for the questions before it, and for the
+retries that run when it is the first in the queue. A retry waits for nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tertulia.core.users import Actor
 class QueuedTurn:
     turn: Turn
     actor: Actor
-    without: frozenset[str] = frozenset()
-    """What a person took out of the context before asking again."""
+    excluded_ids: frozenset[str] = frozenset()
+    """Ids of what the person removed from the context before asking again."""
 
 
 class TurnQueue:
@@ -30,26 +30,26 @@ class TurnQueue:
         self._runners: dict[str, asyncio.Task[None]] = {}
         self._beside: dict[str, set[asyncio.Task[None]]] = {}
 
-    def add(self, waiting: QueuedTurn) -> None:
-        conversation_id = waiting.turn.conversation_id
+    def add(self, new: QueuedTurn) -> None:
+        conversation_id = new.turn.conversation_id
         queued = self._queued.setdefault(conversation_id, [])
-        queued.insert(_place(queued, waiting.turn), waiting)
+        queued.insert(_position(queued, new.turn), new)
         if conversation_id not in self._runners:
             self._runners[conversation_id] = asyncio.create_task(self._run_queued(conversation_id))
 
-    def start(self, waiting: QueuedTurn) -> None:
-        """Runs it now, whatever else runs in its conversation."""
-        beside = self._beside.setdefault(waiting.turn.conversation_id, set())
-        beside.add(asyncio.create_task(self._run_beside(waiting)))
+    def start(self, queued: QueuedTurn) -> None:
+        """Runs a turn now, beside the other turns of its conversation."""
+        beside = self._beside.setdefault(queued.turn.conversation_id, set())
+        beside.add(asyncio.create_task(self._run_beside(queued)))
 
     def remove(self, turn: Turn) -> None:
         queued = self._queued.get(turn.conversation_id, [])
-        queued[:] = [waiting for waiting in queued if waiting.turn.id != turn.id]
+        queued[:] = [other for other in queued if other.turn.id != turn.id]
 
     def clear(self, conversation_id: str) -> list[Turn]:
-        """The turns that were queued and will not run."""
+        """Removes all queued turns of a conversation and returns them."""
         queued = self._queued.get(conversation_id, [])
-        turns = [waiting.turn for waiting in queued]
+        turns = [other.turn for other in queued]
         queued.clear()
         return turns
 
@@ -57,7 +57,7 @@ class TurnQueue:
         return [turn for conversation_id in tuple(self._queued) for turn in self.clear(conversation_id)]
 
     def tasks(self) -> Iterator[asyncio.Task[None]]:
-        """All that run turns now."""
+        """The tasks that run turns now."""
         return chain(self._runners.values(), *self._beside.values())
 
     async def _run_queued(self, conversation_id: str) -> None:
@@ -72,10 +72,10 @@ class TurnQueue:
             self._queued.pop(conversation_id, None)
             self._runners.pop(conversation_id, None)
 
-    async def _run_beside(self, waiting: QueuedTurn) -> None:
-        conversation_id = waiting.turn.conversation_id
+    async def _run_beside(self, queued: QueuedTurn) -> None:
+        conversation_id = queued.turn.conversation_id
         try:
-            await self._run(waiting)
+            await self._run(queued)
         finally:
             beside = self._beside[conversation_id]
             beside.discard(asyncio.current_task())
@@ -83,13 +83,13 @@ class TurnQueue:
                 del self._beside[conversation_id]
 
 
-def _place(queued: list[QueuedTurn], turn: Turn) -> int:
-    """Before all later rounds: two requests may come back from the store the other way round."""
+def _position(queued: list[QueuedTurn], turn: Turn) -> int:
+    """The position before all later rounds: the store may answer two requests in the opposite order."""
     if turn.purpose is Purpose.SYNTHESIS:
         return len(queued)
     later = (
-        place
-        for place, waiting in enumerate(queued)
-        if waiting.turn.purpose is not Purpose.SYNTHESIS and waiting.turn.round_number > turn.round_number
+        position
+        for position, other in enumerate(queued)
+        if other.turn.purpose is not Purpose.SYNTHESIS and other.turn.round_number > turn.round_number
     )
     return next(later, len(queued))

@@ -1,7 +1,8 @@
-"""Recovery: after a crash every turn that was under way ends as interrupted, with the text it had.
+"""Recovery: after a crash, every unfinished turn is ended as interrupted, with the text that was stored.
 
-Where a database has one server, whatever is unfinished at its start was left by a crash. Where several share
-one, a turn is its node's for as long as that node's heart beats (heartbeat.py); then any other ends it.
+A single node does this at its start, where every unfinished turn was left by a crash. Where several nodes
+share a database, a turn belongs to its node while that node sends heartbeats (heartbeat.py); after that, any
+other node ends it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tertulia import council
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Failure, Message, Role, Round, Status, Step, Thinking, speaker_of
 from tertulia.core.turns import Draft, Purpose, Turn, TurnState
 from tertulia.core.voices import Voice
@@ -20,29 +22,28 @@ _RESTARTED = Failure(
     "restarted", "The server stopped while this was being written. What had arrived is kept."
 )
 
-
 SILENT_MS = 15_000
-"""A node that has not been heard of for so long is taken for dead."""
+"""A node without a heartbeat for this long is considered dead."""
 
 
 async def recover(db: Database) -> int:
-    """Ends what a server that is no more left running; may itself be interrupted and run again."""
+    """Ends the turns that a crash left unfinished, and returns how many. It may be run again at any time."""
     if db.is_shared:
-        return await _take_over(db)
+        return await _end_all_abandoned(db)
     unfinished = await db.read(turns.unfinished)
     for turn in unfinished:
         await db.write(lambda tx, turn=turn: interrupt(tx, turn))  # type: ignore[misc]
     return len(unfinished)
 
 
-async def _take_over(db: Database) -> int:
+async def _end_all_abandoned(db: Database) -> int:
     abandoned = await db.read(lambda tx: turns.abandoned(tx, tx.now - SILENT_MS))
-    taken = [await db.write(lambda tx, turn=turn: _taken_over(tx, turn)) for turn in abandoned]  # type: ignore[misc]
-    return sum(taken)
+    ended = [await db.write(lambda tx, turn=turn: _end_abandoned(tx, turn)) for turn in abandoned]  # type: ignore[misc]
+    return sum(ended)
 
 
-def _taken_over(tx: Tx, turn: Turn) -> bool:
-    """False: its node was only slow, or another was here first."""
+def _end_abandoned(tx: Tx, turn: Turn) -> bool:
+    """False if the node was only slow, or if another node has ended the turn already."""
     if not turns.take_over(tx, turn.id, tx.now - SILENT_MS):
         return False
     interrupt(tx, turn)
@@ -50,43 +51,43 @@ def _taken_over(tx: Tx, turn: Turn) -> bool:
 
 
 def interrupt(tx: Tx, turn: Turn) -> Turn:
-    """One transaction per turn: its drafts become messages, voices never heard get one without new words."""
+    """Ends one turn: its drafts become messages, and voices without a draft get an empty message."""
     here = messages.round(tx, turn.conversation_id, turn.round_number)
     written = {message.id for message in here.messages}
-    # A checkpoint may have come after the last word: such a draft is a message already.
-    kept = [draft for draft in drafts.of_turn(tx, turn.id) if draft.id not in written]
-    for draft in (*kept, *_unwritten(tx, turn, here, kept)):
+    # A draft may have been stored once more after its reply: it is a message already.
+    remaining = [draft for draft in drafts.of_turn(tx, turn.id) if draft.id not in written]
+    for draft in (*remaining, *_unwritten(tx, turn, here, remaining)):
         messages.add(tx, _message(tx, turn, here, draft))
     drafts.remove_of_turn(tx, turn.id)
     ended = turns.set_state(tx, turn.id, TurnState.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
-    jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
+    jobs.enqueue_once(tx, IndexRounds.single(turn.conversation_id, turn.round_number))
     return ended
 
 
-def _unwritten(tx: Tx, turn: Turn, here: Round, kept: Sequence[Draft]) -> Iterator[Draft]:
-    """A place for each voice that was waited for, so that it can be asked again from there."""
+def _unwritten(tx: Tx, turn: Turn, here: Round, remaining: Sequence[Draft]) -> Iterator[Draft]:
+    """An empty draft for each voice that had not begun, so that a person can retry it."""
     heard = {message.voice.id for message in here.messages if message.voice and message.turn_id == turn.id}
-    heard |= {draft.voice.id for draft in kept}
+    heard |= {draft.voice.id for draft in remaining}
     if turn.purpose is not Purpose.ASK:
         for voice in (voice for voice in turn.table if voice.id not in heard):
-            yield _empty(tx, turn, voice, _meant(turn, here))
+            yield _empty(tx, turn, voice, _target(turn, here))
         return
     mode = council.get(turn.mode)
-    waited_for = turn.table if mode.asks_at_once else turn.table[: 0 if heard else 1]
-    for voice in (voice for voice in waited_for if voice.id not in heard):
+    expected = turn.table if mode.asks_at_once else turn.table[: 0 if heard else 1]
+    for voice in (voice for voice in expected if voice.id not in heard):
         yield _empty(tx, turn, voice)
-    closing = {message.role for message in here.messages} | {draft.role for draft in kept}
+    closing = {message.role for message in here.messages} | {draft.role for draft in remaining}
     if mode.has_chair and Role.SYNTHESIS not in closing:
         yield replace(_empty(tx, turn, turn.chair or turn.table[0]), role=Role.SYNTHESIS, step=Step.SYNTHESIS)
 
 
-def _meant(turn: Turn, here: Round) -> Message | None:
+def _target(turn: Turn, here: Round) -> Message | None:
     return next((message for message in here.messages if message.id == turn.message_id), None)
 
 
-def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Draft:
-    """Nothing was written; a reply that was to be continued keeps what it had, or this would hide it."""
+def _empty(tx: Tx, turn: Turn, voice: Voice, target: Message | None = None) -> Draft:
+    """A draft without new text. One that continues a reply keeps the reply's text, since it replaces it."""
     is_synthesis = turn.purpose is Purpose.SYNTHESIS
     step = {Purpose.SYNTHESIS: Step.SYNTHESIS, Purpose.SUMMARY: Step.SUMMARY}.get(turn.purpose, Step.ANSWER)
     return Draft(
@@ -95,14 +96,14 @@ def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Dr
         conversation_id=turn.conversation_id,
         round_number=turn.round_number,
         voice=voice,
-        role=meant.role if meant else Role.SYNTHESIS if is_synthesis else Role.ADVISOR,
-        content=meant.content if meant and turn.purpose is Purpose.CONTINUE else "",
+        role=target.role if target else Role.SYNTHESIS if is_synthesis else Role.ADVISOR,
+        content=target.content if target and turn.purpose is Purpose.CONTINUE else "",
         thinking="",
         number=0,
         started_at=tx.now,
         replaces_id=turn.message_id,
-        step=meant.step if meant else step,
-        read_replies=meant.read_replies if meant and turn.purpose is Purpose.CONTINUE else (),
+        step=target.step if target else step,
+        read_replies=target.read_replies if target and turn.purpose is Purpose.CONTINUE else (),
     )
 
 
@@ -130,6 +131,6 @@ def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
 
 
 def _criticised(here: Round) -> str | None:
-    """The answer a critic had before it."""
+    """Id of the answer that the critiques of the round are about."""
     answers = (reply for reply in here.replies if reply.step is Step.ANSWER and reply.content)
     return next((answer.id for answer in answers), None)

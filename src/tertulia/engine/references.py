@@ -1,4 +1,4 @@
-"""References: what a question replies to and quotes is something that its conversation shows."""
+"""References: checks the messages that a question replies to and quotes."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tertulia.store.database import Tx
 def check(
     tx: Tx, actor: Actor, conversation_id: str, reply_to_id: str | None, quotes: Sequence[Quote]
 ) -> None:
-    """Of this round or an earlier one, said here or inherited; what lies beside the line is refused."""
+    """Refuses a reference to a message that the conversation does not show, own or inherited."""
     if reply_to_id is not None:
-        _in_line(tx, actor, conversation_id, reply_to_id, "The message you reply to")
+        _shown_message(tx, actor, conversation_id, reply_to_id, "The message you reply to")
     for quote in quotes:
-        said = _in_line(tx, actor, conversation_id, quote.message_id, "A message you quote")
-        content = with_names(said.content, said.read_replies)
+        message = _shown_message(tx, actor, conversation_id, quote.message_id, "A message you quote")
+        content = with_names(message.content, message.read_replies)
         if quote.text not in content and not stands_in(quote.text, content):
             raise Invalid("The words you quote are not in that message. Select them again.")
 
 
-def _in_line(tx: Tx, actor: Actor, conversation_id: str, message_id: str, what: str) -> Message:
-    said = messages.get(tx, actor, message_id)
-    if not messages.is_shown(tx, conversation_id, said):
+def _shown_message(tx: Tx, actor: Actor, conversation_id: str, message_id: str, what: str) -> Message:
+    message = messages.get(tx, actor, message_id)
+    if not messages.is_shown(tx, conversation_id, message):
         raise Conflict(f"{what} is not part of this conversation.")
-    return said
+    return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class VisibleReferences:
     quotes: tuple[Quote, ...]
 
 
-def shown_in(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> VisibleReferences:
-    """Of what a question replied to and quoted elsewhere, what this conversation shows too."""
+def visible_references(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> VisibleReferences:
+    """The references of a question from elsewhere that this conversation shows too."""
 
     def is_shown(message_id: str) -> bool:
-        said = messages.find(tx, actor, message_id)
-        return said is not None and messages.is_shown(tx, conversation_id, said)
+        message = messages.find(tx, actor, message_id)
+        return message is not None and messages.is_shown(tx, conversation_id, message)
 
     reply_to_id = question.reply_to_id
     return VisibleReferences(

@@ -1,8 +1,7 @@
-"""Replays: what if this conversation had sat at another table?
+"""Replays: repeat the questions of a conversation with other voices, in a branch.
 
-A branch is made where the replay begins, and the questions that were asked from there on are asked in it once
-more, one after the other, of whom the person wants now. Before each round the price is known; a cap that it
-would break ends the replay.
+The branch starts at the round before the first repeated question. The questions are asked one after the
+other. Before each round its price is estimated; if it would exceed the cap, the replay ends.
 """
 
 from __future__ import annotations
@@ -29,25 +28,25 @@ from tertulia.engine.open_turn import writable
 from tertulia.engine.recovery import SILENT_MS
 from tertulia.engine.requests import BringBackRequest, NewTurn, RetryRequest, check_branch_id
 from tertulia.engine.turns import Turns
-from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
+from tertulia.engine.voice_resolution import ProjectScope, resolve_chair, resolve_voices
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
 
 CAP_LIMIT_MICROS = 10**15
 ROUNDS_LIMIT = 50
-"""A replay of more is begun in parts."""
+"""A longer replay has to be started in parts."""
 _STOPPED = "Stopped by a person."
-_GONE_ON = "Somebody continued this branch. Ask again for the other rounds."
-_NOBODY = "The server was restarted, and the person who asked for this may no longer write here."
+_CONTINUED = "Somebody continued this branch. Ask again for the other rounds."
+_NO_ACCESS = "The server was restarted, and the person who asked for this may no longer write here."
 
 
 @dataclass(frozen=True, slots=True)
 class NewReplay:
-    """What is left out stays as it was in each round."""
+    """A setting that is not given stays as it was in each round."""
 
     id: str
-    """Of the branch, made by the client."""
+    """The id for the branch, made by the client."""
     from_round: int = 1
     voices: tuple[VoiceRef, ...] = ()
     mode: str | None = None
@@ -66,7 +65,7 @@ class ReplayProgress:
 class ReplayEstimate:
     rounds: int
     cost_micros: int | None
-    """None: a price is not known."""
+    """None if a price is unknown."""
     per_round: tuple[int | None, ...]
 
 
@@ -77,10 +76,10 @@ class Replays:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def resume(self) -> None:
-        """Goes on with what a server that is no more had begun; where several are, one takes it up."""
+        """Continues the replays of a server that has ended; of several nodes one takes each of them up."""
         silent_ms = SILENT_MS if self._dependencies.db.is_shared else -1
-        found = await self._dependencies.db.read(lambda tx: replays.abandoned(tx, tx.now - silent_ms))
-        for replay, request in found:
+        abandoned = await self._dependencies.db.read(lambda tx: replays.abandoned(tx, tx.now - silent_ms))
+        for replay, request in abandoned:
             if replay.id not in self._running:
                 self._start(replay, from_json(NewReplay, request))
 
@@ -89,12 +88,12 @@ class Replays:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    # ── before
+    # ── the estimate
 
     async def estimate(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayEstimate:
-        """The questions as they were asked, of whom would be asked now; what they would answer is guessed."""
+        """The price of a replay, with expected lengths for the answers."""
         asked = await self._dependencies.db.read(
-            lambda tx: _seatable(tx, actor, source_id, request, self._dependencies.providers)
+            lambda tx: _questions_to_repeat(tx, actor, source_id, request, self._dependencies.providers)
         )
         prices = [await self._price(actor, source_id, question, request) for question in asked]
         is_known = all(price is not None for price in prices)
@@ -105,7 +104,7 @@ class Replays:
         self, actor: Actor, source_id: str, asked: SourceQuestion, request: NewReplay
     ) -> int | None:
         setting = asked.setting(request)
-        found: Estimate = await estimate(
+        result: Estimate = await estimate(
             self._dependencies,
             actor,
             NewEstimate(
@@ -119,18 +118,18 @@ class Replays:
             ),
             asked.question,
         )
-        return found.cost_micros
+        return result.cost_micros
 
-    # ── during
+    # ── running
 
     async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress:
         check_branch_id(request.id)
-        begun = await self._dependencies.db.write(
+        creation = await self._dependencies.db.write(
             lambda tx: _begin(tx, actor, source_id, request, self._dependencies.providers)
         )
-        if begun.is_new:
-            self._start(begun.replaying.replay, request)
-        return begun.replaying
+        if creation.is_new:
+            self._start(creation.progress.replay, request)
+        return creation.progress
 
     def _start(self, replay: Replay, request: NewReplay) -> None:
         task = asyncio.create_task(self._run(replay, request))
@@ -139,46 +138,46 @@ class Replays:
 
     async def _run(self, replay: Replay, request: NewReplay) -> None:
         try:
-            actor = await self._dependencies.db.read(lambda tx: _asker(tx, replay))
-            first = await self._mended(actor, replay)
+            actor = await self._dependencies.db.read(lambda tx: _actor_of(tx, replay))
+            first = await self._finish_broken_round(actor, replay)
             for number in range(first, replay.to_round + 1):
-                if not await self._round(actor, replay, number, request):
+                if not await self._repeat_round(actor, replay, number, request):
                     return
             await self._end(replay, ReplayState.COMPLETE)
         except TertuliaError as error:
             await self._end(replay, ReplayState.STOPPED, error.message)
-        except Exception as error:  # noqa: BLE001 - a person who waits is told, whatever it was
+        except Exception as error:  # noqa: BLE001 - the person has to learn that the replay ended
             incident = self._dependencies.report(error)
             await self._end(replay, ReplayState.STOPPED, f"Server error. Incident {incident}.")
 
-    async def _mended(self, actor: Actor, replay: Replay) -> int:
-        """The next round to ask. One that a crash broke off is first heard to its end."""
-        broken = await self._dependencies.db.read(lambda tx: _broken_off(tx, actor, replay))
+    async def _finish_broken_round(self, actor: Actor, replay: Replay) -> int:
+        """The next round to ask. If a crash interrupted a round, its replies are retried first."""
+        broken = await self._dependencies.db.read(lambda tx: _interrupted_round(tx, actor, replay))
         if broken is None:
             return replay.done_round + 1
         for reply in broken.replies:
             if reply.status is Status.INTERRUPTED:
                 again = RetryRequest(_id_for(replay, reply.id))
                 opened = await self._turns.retry(actor, reply.id, again)
-                await self._turns.over(actor, opened.turn)
+                await self._turns.wait_until_over(actor, opened.turn)
         await self._advance(actor, replay, broken.number)
         return broken.number + 1
 
-    async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
-        """Whether it goes on after this one."""
+    async def _repeat_round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
+        """Repeats one round; False if the replay ends with it."""
         asked = await self._dependencies.db.read(lambda tx: _next(tx, actor, replay.source_id, number))
         if not await self._dependencies.db.read(lambda tx: _is_next(tx, actor, replay, number)):
-            await self._end(replay, ReplayState.STOPPED, _GONE_ON)
+            await self._end(replay, ReplayState.STOPPED, _CONTINUED)
             return False
         if asked is None:
-            await self._dependencies.db.write(lambda tx: _pass_over(tx, replay, number))
+            await self._dependencies.db.write(lambda tx: _skip_round(tx, replay, number))
             return True
         price = await self._price(actor, replay.id, asked, request)
         now = await self._dependencies.db.read(lambda tx: replays.find(tx, actor, replay.id))
         if now is None or now.state is not ReplayState.RUNNING:
             return False
-        if too_much := _over(replay, now.spent_micros, price, number):
-            await self._end(replay, ReplayState.STOPPED, too_much)
+        if reason := _cap_exceeded(replay, now.spent_micros, price, number):
+            await self._end(replay, ReplayState.STOPPED, reason)
             return False
         turn = await self._ask(actor, replay, asked, asked.setting(request))
         await self._advance(actor, replay, number)
@@ -193,14 +192,14 @@ class Replays:
         )
 
     async def _ask(self, actor: Actor, replay: Replay, asked: SourceQuestion, setting: ReplaySetting) -> Turn:
-        """One question in the branch, heard to its last word. Asked by two servers, it is one turn."""
+        """Asks one question in the branch and waits for its end. If two nodes ask it, it is one turn."""
         turn_id = _id_for(replay, asked.question.id)
         if asked.turn.purpose is Purpose.SUMMARY:
-            told = BringBackRequest(turn_id, setting.voices[0])
-            opened = await self._turns.bring_again(actor, replay.id, asked.question, told)
-            return await self._turns.over(actor, opened.turn)
-        kept = await self._dependencies.db.read(
-            lambda tx: references.shown_in(tx, actor, replay.id, asked.question)
+            summary = BringBackRequest(turn_id, setting.voices[0])
+            opened = await self._turns.resummarise_branch(actor, replay.id, asked.question, summary)
+            return await self._turns.wait_until_over(actor, opened.turn)
+        visible = await self._dependencies.db.read(
+            lambda tx: references.visible_references(tx, actor, replay.id, asked.question)
         )
         new = NewTurn(
             id=turn_id,
@@ -209,27 +208,27 @@ class Replays:
             mode=setting.mode,
             conversation_id=replay.id,
             visibility=setting.visibility,
-            reply_to_id=kept.reply_to_id,
-            quotes=kept.quotes,
+            reply_to_id=visible.reply_to_id,
+            quotes=visible.quotes,
             chair=setting.chair,
             brief=asked.turn.brief,
             is_blind=asked.turn.was_blind and council.get(setting.mode).can_be_blind,
             scope=asked.turn.scope,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
-        return await self._turns.over(actor, opened.turn)
+        return await self._turns.wait_until_over(actor, opened.turn)
 
     async def stop(self, actor: Actor, conversation_id: str) -> Replay | None:
-        """What is being answered is stopped too."""
+        """Stops the replay and the turn that is running."""
 
-        def ended(tx: Tx) -> tuple[Replay | None, tuple[Turn, ...]]:
+        def end(tx: Tx) -> tuple[Replay | None, tuple[Turn, ...]]:
             writable(tx, actor, conversation_id)
             if replays.find(tx, actor, conversation_id) is None:
                 return None, ()
             replays.end(tx, conversation_id, ReplayState.STOPPED, _STOPPED)
             return replays.find(tx, actor, conversation_id), turns.waiting_or_running(tx, conversation_id)
 
-        replay, unfinished = await self._dependencies.db.write(ended)
+        replay, unfinished = await self._dependencies.db.write(end)
         for turn in unfinished:
             await self._turns.stop(actor, turn.id)
         return replay
@@ -238,34 +237,34 @@ class Replays:
         await self._dependencies.db.write(lambda tx: replays.end(tx, replay.id, state, reason))
 
 
-def _asker(tx: Tx, replay: Replay) -> Actor:
-    """Whoever began it, as long as they may use this house."""
+def _actor_of(tx: Tx, replay: Replay) -> Actor:
+    """The person who started the replay, unless they are suspended."""
     user = users.get(tx, replay.created_by)
     if user.suspended:
-        raise Conflict(_NOBODY)
+        raise Conflict(_NO_ACCESS)
     return Actor(user.id, user.role)
 
 
-def _broken_off(tx: Tx, actor: Actor, replay: Replay) -> Round | None:
-    """The round that was being asked, where it stands in the branch already."""
+def _interrupted_round(tx: Tx, actor: Actor, replay: Replay) -> Round | None:
+    """The round after the last complete one, if the branch has it already."""
     number = replay.done_round + 1
     if conversations.get(tx, actor, replay.id).round_count != number:
         return None
-    here = messages.history(tx, replay.id, before_round=number + 1, rounds=1)
+    rounds = messages.history(tx, replay.id, before_round=number + 1, rounds=1)
     asked = _find_question(tx, actor, replay.source_id, number)
-    is_ours = (
-        bool(here) and asked is not None and here[0].question.turn_id == _id_for(replay, asked.question.id)
-    )
-    return here[0] if is_ours else None
+    if not rounds or asked is None:
+        return None
+    is_of_replay = rounds[0].question.turn_id == _id_for(replay, asked.question.id)
+    return rounds[0] if is_of_replay else None
 
 
-def _id_for(replay: Replay, what: str) -> str:
-    """The same turn for the same thing, however often a replay is taken up."""
-    return ulid(replay.created_at, sha256(f"{replay.id}:{what}".encode()).digest()[:10])
+def _id_for(replay: Replay, message_id: str) -> str:
+    """The id of the turn that repeats a message; the same each time the replay is continued."""
+    return ulid(replay.created_at, sha256(f"{replay.id}:{message_id}".encode()).digest()[:10])
 
 
-def _over(replay: Replay, spent_micros: int, price: int | None, number: int) -> str:
-    """Why the cap does not allow the next round; empty when it does."""
+def _cap_exceeded(replay: Replay, spent_micros: int, price: int | None, number: int) -> str:
+    """Why the cap does not allow the next round; empty if it does."""
     if replay.cap_micros is None:
         return ""
     if price is None:
@@ -283,15 +282,15 @@ class ReplaySetting:
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """A question as it was asked once."""
+    """A question of the source conversation, with the turn that opened its round."""
 
     question: Message
     turn: Turn
 
     def setting(self, request: NewReplay) -> ReplaySetting:
-        """As it was, but for what the person wants otherwise."""
-        voices = request.voices or tuple(map(_wanted, sorted(self.turn.table, key=lambda one: one.seat)))
-        if self.turn.purpose is Purpose.SUMMARY:  # one voice tells of a branch, whatever the others do
+        """The setting of the round, with what the request changes."""
+        voices = request.voices or tuple(map(_ref_to, sorted(self.turn.table, key=lambda voice: voice.seat)))
+        if self.turn.purpose is Purpose.SUMMARY:  # One voice summarises a branch.
             return ReplaySetting(voices[:1], self.turn.mode, self.turn.visibility, None)
         mode = request.mode or self.turn.mode
         visibility = request.visibility or self.turn.visibility
@@ -300,28 +299,28 @@ class SourceQuestion:
         )
 
     def _chair(self, request: NewReplay) -> VoiceRef | None:
-        return request.chair or (_wanted(self.turn.chair) if self.turn.chair else None)
+        return request.chair or (_ref_to(self.turn.chair) if self.turn.chair else None)
 
 
-def _wanted(voice: Voice) -> VoiceRef:
+def _ref_to(voice: Voice) -> VoiceRef:
     return VoiceRef(voice.model, voice.persona_id, voice.effort)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayCreation:
-    replaying: ReplayProgress
+    progress: ReplayProgress
     is_new: bool
-    """False: this id was sent before, and somebody is at work on it or was."""
+    """False if the same request was sent before."""
 
 
 def _begin(
     tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry
 ) -> ReplayCreation:
-    """The branch and the replay; sent twice, the same."""
+    """Adds the branch and the replay; a request that is sent twice adds them once."""
     source = conversations.get(tx, actor, source_id)
-    if before := _begun(tx, actor, source_id, request):
-        return ReplayCreation(before, is_new=False)
-    _seatable(tx, actor, source_id, request, providers)
+    if progress := _find_duplicate(tx, actor, source_id, request):
+        return ReplayCreation(progress, is_new=False)
+    _questions_to_repeat(tx, actor, source_id, request, providers)
     branch = branches.add(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
     )
@@ -342,7 +341,7 @@ def _begin(
     return ReplayCreation(ReplayProgress(branch, replay), is_new=True)
 
 
-def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress | None:
+def _find_duplicate(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress | None:
     branch = conversations.find(tx, actor, request.id)
     if branch is None:
         return None
@@ -358,19 +357,19 @@ def _title(source: Conversation) -> str:
     return f"Asked again: {source.title}"[:200] if source.title else "Asked again"
 
 
-def _seatable(
+def _questions_to_repeat(
     tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry
 ) -> tuple[SourceQuestion, ...]:
-    """The questions, when everyone who is to answer them can be seated."""
+    """The questions; raises an error unless the voices of each can be seated."""
     source = conversations.get(tx, actor, source_id)
-    asked = _questions(tx, actor, source, request)
-    spot = ProjectScope(source_id)
-    for one in asked:
-        setting = one.setting(request)
+    questions = _questions(tx, actor, source, request)
+    scope = ProjectScope(source_id)
+    for question in questions:
+        setting = question.setting(request)
         council.get(setting.mode).must_seat(len(setting.voices))
-        table = seated(tx, actor, spot, setting.voices, providers)
-        seated_chair(tx, actor, spot, setting.chair, table, providers)
-    return asked
+        table = resolve_voices(tx, actor, scope, setting.voices, providers)
+        resolve_chair(tx, actor, scope, setting.chair, table, providers)
+    return questions
 
 
 def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -> tuple[SourceQuestion, ...]:
@@ -382,10 +381,10 @@ def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -
         raise Invalid("A cap is 0 or more, in millionths of a dollar.")
     numbers = range(request.from_round, source.round_count + 1)
     found = (_find_question(tx, actor, source.id, number) for number in numbers)
-    asked = tuple(one for one in found if one is not None)
-    if not asked:
+    questions = tuple(question for question in found if question is not None)
+    if not questions:
         raise Invalid("Nothing is left of these rounds that could be asked again.")
-    return asked
+    return questions
 
 
 def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQuestion | None:
@@ -395,12 +394,12 @@ def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQuestion |
 
 
 def _is_next(tx: Tx, actor: Actor, replay: Replay, number: int) -> bool:
-    """Whether the branch has come so far and no further: else its rounds would not match the others."""
+    """Whether the branch has no further rounds yet; a person may have continued it."""
     return conversations.get(tx, actor, replay.id).round_count == number - 1
 
 
 def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQuestion | None:
-    """None for a round that was deleted, or that told of a branch which is gone."""
+    """The question of a round; None if it was deleted, or if it summarised a branch that was deleted."""
     here = messages.history(tx, source_id, before_round=number + 1, rounds=1)
     question = here[0].question if here else None
     if question is None or (question.brings_id and not conversations.find(tx, actor, question.brings_id)):
@@ -408,8 +407,8 @@ def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQ
     return SourceQuestion(question, turns.get(tx, actor, question.turn_id))
 
 
-def _pass_over(tx: Tx, replay: Replay, number: int) -> None:
-    """A round that was deleted is missing in the branch too, so that the others keep their numbers."""
+def _skip_round(tx: Tx, replay: Replay, number: int) -> None:
+    """Skips the number of a deleted round, so that later rounds keep the numbers of the source."""
     now = replays.find_running(tx, replay.id)
     if now is not None:
         turns.next_round(tx, replay.id)

@@ -1,4 +1,4 @@
-"""What a person can ask of the engine, checked before anything is written."""
+"""Requests: what a person can ask of the engine, validated before anything is written."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ QUOTE_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """One thing a person says, and who is to answer."""
+    """A new question, and the voices that answer it."""
 
     id: str
     text: str
     voices: tuple[VoiceRef, ...]
     mode: str = "parallel"
     conversation_id: str | None = None
-    """An own conversation; one that does not exist yet is made in the project named."""
+    """The conversation; if it does not exist, it is added to the project with this id."""
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
-    """Ids of own attachments that no message has taken yet."""
+    """Ids of the person's attachments that have not been sent yet."""
     quotes: tuple[Quote, ...] = ()
-    """Words of messages that this conversation shows."""
+    """Passages of messages that this conversation shows."""
     chair: VoiceRef | None = None
-    """Who writes the synthesis, where the mode has one; the first voice heard when nobody is named."""
+    """The voice that writes the synthesis, if the mode has one; None for the first voice that answers."""
     brief: str = ""
-    """What the synthesis should do, in the person's own words."""
+    """The person's instructions for the synthesis."""
     is_blind: bool = False
-    """The names stay hidden until someone has voted."""
+    """Whether the names stay hidden until someone has voted."""
     aside: bool = False
-    """Only this once: the conversation goes on with the table it had."""
+    """Whether these voices answer this once; the conversation keeps its table."""
     lanes: tuple[str, ...] = ()
-    """Of an aside: the ids of the voices that are meant, one for each, where the same sits there twice."""
+    """For an aside: the lane of each voice, needed if the same model sits at the table twice."""
     scope: SearchScope | None = None
-    """What is searched for passages that fit; None: as before in this conversation."""
+    """The sources to search; None for the conversation's own setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewEdit:
-    """A question asked differently: a turn in a branch of its own, from the round before."""
+    """An edited question: it is asked in a new branch that starts at the round before."""
 
     id: str
     text: str
@@ -64,13 +64,13 @@ class NewEdit:
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
-    """Unsent ones, and those of the first question that are to come along again."""
+    """Ids of unsent attachments, and of those of the original question to send again."""
     quotes: tuple[Quote, ...] = ()
     chair: VoiceRef | None = None
     brief: str = ""
     is_blind: bool = False
     branch_id: str | None = None
-    """The branch's own id, when the client has made one."""
+    """The id for the new branch, if the client has made one."""
     scope: SearchScope | None = None
 
     def turn_in(self, conversation_id: str) -> NewTurn:
@@ -93,22 +93,22 @@ class NewEdit:
 
 @dataclass(frozen=True, slots=True)
 class RetryRequest:
-    """Asking one voice again, as it was or with another model."""
+    """Asks one voice again, as it was or with another model."""
 
     id: str
     model: str | None = None
     without: tuple[str, ...] = ()
-    """Sources of the receipt's segments that are not to be shown this time."""
+    """Ids of the sources in the receipt that are not to be shown this time."""
     style: Style = Style.AGAIN
     conversation_id: str | None = None
-    """Where the reply is looked at, when that is a branch that inherited it."""
+    """The conversation that shows the reply, if that is a branch which inherits it."""
     branch_id: str | None = None
-    """The id of the branch it may take, when the client has made one."""
+    """The id for a branch that may be needed, if the client has made one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSynthesis:
-    """A synthesis of a round that was answered before."""
+    """Adds a synthesis to a round that was answered before."""
 
     id: str
     chair: VoiceRef | None = None
@@ -117,7 +117,7 @@ class NewSynthesis:
 
 @dataclass(frozen=True, slots=True)
 class BringBackRequest:
-    """A branch brought back as one message: who tells what it came to."""
+    """Summarises a branch in the conversation that it left."""
 
     id: str
     voice: VoiceRef
@@ -176,7 +176,7 @@ def check_id(turn_id: str) -> None:
 
 
 def available(key: str, providers: ProviderRegistry) -> Model:
-    """The model, or a sentence that says why it cannot answer."""
+    """The model; raises UnknownModel with the reason if it cannot answer."""
     model = providers.find(key)
     if model is None:
         raise UnknownModel(
@@ -188,5 +188,5 @@ def available(key: str, providers: ProviderRegistry) -> Model:
 
 
 def fingerprint(request: object, target: str = "") -> str:
-    """Tells a request sent twice from another one under the same id."""
+    """A hash that differs when another request is sent with the same id."""
     return hashlib.sha256((target + to_json(request)).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Source list: the pages that a search model's answer refers to, as Markdown links in their order."""
+"""Source list: the web pages that a search model's answer refers to, as Markdown links in their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>&!|~])")
 
 
 def source_list(sources: Sequence[WebSource]) -> str:
-    """Numbers that the answer uses stay with their pages; an address nobody should follow is only named."""
+    """A numbered list, as the answer refers to the pages; an unsafe address is named without a link."""
     lines = (f"{number}. {_link(source)}" for number, source in enumerate(sources, 1))
     return "\n\nSources:\n\n" + "\n".join(lines)
 
@@ -29,7 +29,7 @@ def _link(source: WebSource) -> str:
 
 
 _KEPT = "!#$%&'()*+,/:;=?@[]~-._"
-"""What an address may contain as it is; spaces, quotes and angle brackets are encoded."""
+"""The characters of an address that are not encoded; spaces, quotes and angle brackets are."""
 
 
 def _can_be_followed(url: str) -> bool:
@@ -49,6 +49,6 @@ def _site(url: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """On one line, and nothing in it is read as Markdown."""
+    """The text on one line, with its Markdown escaped."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return _MARKUP.sub(r"\\\1", line[:TITLE_LIMIT])

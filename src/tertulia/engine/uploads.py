@@ -1,4 +1,4 @@
-"""Uploads: bytes from outside become files, within what one file and one person may take up."""
+"""Uploads: receive bytes and save them as files, within the limits per file and per person."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from tertulia.store.database import Tx
 
 BATCH_FILES = 50
 BATCH_BYTES = 8 << 20
-"""What of an archive is saved in one transaction."""
-REFUSED_LIMIT = 1000
+"""The most of an archive that is saved in one transaction."""
+REJECTED_LIMIT = 1000
+"""The most rejected files that a result lists."""
 
 Chunks = AsyncIterator[bytes]
 T = TypeVar("T")
 Refer = Callable[[Tx, Content], T]
-"""Makes what will hold the bytes, in the transaction that keeps them."""
+"""Creates the file or attachment that refers to the bytes, in the transaction that saves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +44,37 @@ class RejectedFile:
 
 @dataclass(slots=True)
 class UploadResult:
-    """What became of several files that came together."""
+    """The saved and the rejected files of one archive."""
 
     items: list[ProjectFile] = field(default_factory=list)
     refused: list[RejectedFile] = field(default_factory=list)
 
-    def refuse(self, path: str, reason: str) -> None:
-        if len(self.refused) < REFUSED_LIMIT:
+    def reject(self, path: str, reason: str) -> None:
+        if len(self.refused) < REJECTED_LIMIT:
             self.refused.append(RejectedFile(path[:300], reason))
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile(Generic[T]):
-    """Bytes that are all there, what they are, and who will refer to them."""
+    """A complete upload with its MIME type, ready to be saved."""
 
-    incoming: BlobUpload
+    upload: BlobUpload
     content: Content
     refer: Refer[T]
 
 
 class Uploads:
-    def __init__(self, dependencies: Dependencies, job_left: Callable[[], None]) -> None:
+    def __init__(self, dependencies: Dependencies, wake_workers: Callable[[], None]) -> None:
         self._dependencies = dependencies
-        self._job_left = job_left
+        self._wake_workers = wake_workers
         self._arriving: dict[str, int] = {}
-        """Bytes on their way in, by who sends them."""
+        """The bytes of running uploads, by user."""
 
     @property
     def limits(self) -> FileLimits:
         return self._dependencies.limits
 
-    async def take(
+    async def add(
         self,
         actor: Actor,
         project_id: str,
@@ -82,34 +83,34 @@ class Uploads:
         refer: Refer[T],
         upload_key: str | None = None,
     ) -> T:
-        """One file: what arrives is kept and referred to, or nothing of it remains."""
-        async with self.received(actor, project_id, chunks) as incoming:
-            [file] = await self.save(actor, [await arrived(path, incoming, refer)], upload_key)
+        """Receives one file and saves it; if that fails, nothing of it remains."""
+        async with self.receive(actor, project_id, chunks) as upload:
+            [file] = await self.save(actor, [await stage(path, upload, refer)], upload_key)
             return file
 
     @asynccontextmanager
-    async def received(self, actor: Actor, project_id: str, chunks: Chunks) -> AsyncIterator[BlobUpload]:
-        """Whether it may come in is asked first, and whether there is room while it comes."""
+    async def receive(self, actor: Actor, project_id: str, chunks: Chunks) -> AsyncIterator[BlobUpload]:
+        """Receives the bytes of one upload. Checks the permission first, and the quota with each chunk."""
         used = await self._dependencies.db.read(lambda tx: files.begin(tx, actor, project_id))
         async with self._dependencies.blobs.receive() as incoming:
             try:
                 async for chunk in chunks:
-                    self._make_room(actor, used, incoming.size_bytes, len(chunk))
+                    self._reserve(actor, used, incoming.size_bytes, len(chunk))
                     await incoming.write(chunk)
                 await incoming.finish()
                 yield incoming
             finally:
-                self._settle(actor, incoming.size_bytes)
+                self._release(actor, incoming.size_bytes)
 
-    def _make_room(self, actor: Actor, used: int, size: int, more: int) -> None:
+    def _reserve(self, actor: Actor, used: int, size: int, more: int) -> None:
         if size + more > self.limits.upload_bytes:
             raise TooLarge(_too_large(self.limits))
         arriving = self._arriving.get(actor.user_id, 0) + more
         if used + arriving > self.limits.quota_bytes:
-            raise _no_room(self.limits)
+            raise _quota_spent(self.limits)
         self._arriving[actor.user_id] = arriving
 
-    def _settle(self, actor: Actor, size: int) -> None:
+    def _release(self, actor: Actor, size: int) -> None:
         left = self._arriving.pop(actor.user_id, 0) - size
         if left > 0:
             self._arriving[actor.user_id] = left
@@ -117,10 +118,10 @@ class Uploads:
     async def save(
         self, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None = None
     ) -> list[T]:
-        """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
+        """Saves bytes and the files that refer to them in one transaction; checks the quota again."""
         saving = self._dependencies.db.write(lambda tx: self._save(tx, actor, batch, upload_key))
         saved = await to_completion(saving)
-        self._job_left()
+        self._wake_workers()
         return saved
 
     def _save(self, tx: Tx, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None) -> list[T]:
@@ -129,41 +130,43 @@ class Uploads:
             uploads.must_not_be_cancelled(tx, actor.user_id, upload_key)
         saved = []
         with ExitStack() as saving:
-            for one in batch:
-                saving.enter_context(self._dependencies.blobs.saving(tx, one.incoming))
-                saved.append(one.refer(tx, one.content))
+            for staged in batch:
+                saving.enter_context(self._dependencies.blobs.saving(tx, staged.upload))
+                saved.append(staged.refer(tx, staged.content))
             if files.used_bytes(tx, actor.user_id) > self.limits.quota_bytes:
-                raise _no_room(self.limits)
+                raise _quota_spent(self.limits)
         return saved
 
     async def cancel(self, actor: Actor, project_id: str, upload_key: str) -> None:
-        """Nothing of the upload is there afterwards, whether it was saved already or still arrives."""
-        gone = await self._dependencies.db.write(lambda tx: uploads.cancel(tx, actor, project_id, upload_key))
-        for content_hash in gone:
+        """Cancels an upload: what was saved is removed, and what still arrives is rejected."""
+        removed_hashes = await self._dependencies.db.write(
+            lambda tx: uploads.cancel(tx, actor, project_id, upload_key)
+        )
+        for content_hash in removed_hashes:
             self._dependencies.extractor.abandon(content_hash)
-        self._job_left()
+        self._wake_workers()
 
     async def unzip(
         self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
     ) -> UploadResult:
-        """The files of an archive, each at its path below the folder; the archive itself is not kept."""
-        async with self.received(actor, project_id, chunks) as archive:
+        """Saves the files of an archive, each at its path below the folder, but not the archive itself."""
+        async with self.receive(actor, project_id, chunks) as archive:
             with archive.file() as file:
                 return await ArchiveImport(
                     self._dependencies, self, actor, project_id, folder, upload_key
                 ).run(file)
 
 
-async def arrived(path: str, incoming: BlobUpload, refer: Refer[T]) -> StagedFile[T]:
-    kind = await incoming.look(lambda: mime_of(path, incoming.head, incoming.file))
-    return StagedFile(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
+async def stage(path: str, upload: BlobUpload, refer: Refer[T]) -> StagedFile[T]:
+    kind = await upload.look(lambda: mime_of(path, upload.head, upload.file))
+    return StagedFile(upload, Content(upload.hash, upload.size_bytes, kind), refer)
 
 
 def _too_large(limits: FileLimits) -> str:
     return f"A file holds at most {limits.upload_bytes >> 20:,} MiB."
 
 
-def _no_room(limits: FileLimits) -> QuotaSpent:
+def _quota_spent(limits: FileLimits) -> QuotaSpent:
     return QuotaSpent(
         f"Your files would take up more than the {limits.quota_bytes >> 20:,} MiB you have. "
         "Delete some, or ask an administrator for more."
@@ -171,7 +174,7 @@ def _no_room(limits: FileLimits) -> QuotaSpent:
 
 
 class ArchiveImport:
-    """An archive on its way into a project: its files are saved some at a time."""
+    """The import of one archive into a project; its files are saved in batches."""
 
     def __init__(
         self,
@@ -188,33 +191,33 @@ class ArchiveImport:
         self._project_id = project_id
         self._folder = folder
         self._upload_key = upload_key
-        self._taken = UploadResult()
+        self._result = UploadResult()
         self._batch: list[StagedFile[ProjectFile]] = []
         self._open = AsyncExitStack()
         self._path = ""
         self._incoming: BlobUpload | None = None
-        """The file that is arriving; None while nothing is, or what arrives is refused."""
+        """The file that is being received; None between files, and while a rejected one is skipped."""
 
     async def run(self, archive: IO[bytes]) -> UploadResult:
         try:
-            async with aclosing(self._dependencies.extractor.unzip(archive)) as packed:
-                async for one in packed:
-                    await self._take(one)
+            async with aclosing(self._dependencies.extractor.unzip(archive)) as parts:
+                async for part in parts:
+                    await self._consume(part)
         finally:
             await self._open.aclose()
-        return self._taken
+        return self._result
 
-    async def _take(self, one: ArchivePart) -> None:
-        match one:
+    async def _consume(self, part: ArchivePart) -> None:
+        match part:
             case ArchiveSize(size_bytes):
                 await self._must_fit(size_bytes)
             case ArchiveEntry(path):
                 await self._end_file()
                 await self._begin_file(path)
             case bytes():
-                await self._write(one)
+                await self._write(part)
             case CorruptEntry(reason):
-                await self._refuse(reason)
+                await self._reject(reason)
             case ArchiveEnd():
                 await self._end_file()
                 await self._save()
@@ -223,13 +226,13 @@ class ArchiveImport:
     async def _must_fit(self, size_bytes: int) -> None:
         used = await self._dependencies.db.read(lambda tx: files.begin(tx, self._actor, self._project_id))
         if used + size_bytes > self._uploads.limits.quota_bytes:
-            raise _no_room(self._uploads.limits)
+            raise _quota_spent(self._uploads.limits)
 
     async def _begin_file(self, path: str) -> None:
         try:
             self._path = clean_path(f"{self._folder}/{path}" if self._folder else path)
         except Invalid as wrong:
-            self._taken.refuse(path, wrong.message)
+            self._result.reject(path, wrong.message)
             return
         self._incoming = await self._open.enter_async_context(self._dependencies.blobs.receive())
 
@@ -237,14 +240,14 @@ class ArchiveImport:
         if self._incoming is None:
             return
         if self._incoming.size_bytes + len(data) > self._uploads.limits.upload_bytes:
-            await self._refuse(_too_large(self._uploads.limits))
+            await self._reject(_too_large(self._uploads.limits))
         else:
             await self._incoming.write(data)
 
-    async def _refuse(self, reason: str) -> None:
-        """What came of it goes at once: an archive may hold thousands that are refused."""
+    async def _reject(self, reason: str) -> None:
+        """Discards the bytes at once, since an archive may hold thousands of rejected files."""
         if self._incoming is not None:
-            self._taken.refuse(self._path, reason)
+            self._result.reject(self._path, reason)
             self._incoming.discard()
             self._incoming = None
 
@@ -254,7 +257,7 @@ class ArchiveImport:
         incoming, path, self._incoming = self._incoming, self._path, None
         await incoming.finish()
         self._batch.append(
-            await arrived(
+            await stage(
                 path,
                 incoming,
                 lambda tx, content: files.put(
@@ -262,17 +265,17 @@ class ArchiveImport:
                 ),
             )
         )
-        size = sum(one.content.size_bytes for one in self._batch)
+        size = sum(staged.content.size_bytes for staged in self._batch)
         if len(self._batch) >= BATCH_FILES or size >= BATCH_BYTES:
             await self._save()
 
     def _must_hold_files(self) -> None:
-        if not self._taken.items and not self._taken.refused:
+        if not self._result.items and not self._result.refused:
             raise Invalid("This archive holds no files.")
 
     async def _save(self) -> None:
         if self._batch:
-            self._taken.items += await self._uploads.save(self._actor, self._batch, self._upload_key)
+            self._result.items += await self._uploads.save(self._actor, self._batch, self._upload_key)
         self._batch = []
         await self._open.aclose()
         self._open = AsyncExitStack()

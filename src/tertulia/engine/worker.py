@@ -1,7 +1,7 @@
-"""The worker: claims jobs and does them, one at a time, until the server stops. Files have one of their own.
+"""Worker: claims jobs from the queue and runs them, one at a time; the jobs of files have their own worker.
 
-What became of one job and the claim of the next are one transaction, and short jobs are done in it: a round
-that ends leaves several, and each transaction is waited for.
+The result of one job and the claim of the next are written in one transaction, and short jobs run within it:
+the end of a round adds several jobs, and each transaction costs a wait.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from tertulia.store.jobs import Job
 
 LEASE_MS = 120_000
 RENEW_S = 40.0
-"""Two may be missed before another node takes a job for abandoned."""
-LOOK_AGAIN_S = 30.0
-"""For jobs that wait for their time; new ones ring the bell."""
+"""Two renewals may fail before another node takes the job."""
+POLL_S = 30.0
+"""How often the worker looks for jobs that have become due; new ones wake it."""
 SHORT_JOBS = 4
-"""So many are done in one transaction, for which others that write have to wait."""
+"""The most short jobs in one transaction, since other writers wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _JobResult:
     job: Job
     failure: str | None
-    """Why it failed; None when it is done."""
+    """Why the job failed; None if it is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
     job: Job | None
     done: int
-    """So many short ones were done on the way."""
+    """How many short jobs were done before this one."""
     queue: str
-    """Whose was the last."""
+    """The queue of the last job."""
 
 
 class Worker:
@@ -54,68 +54,69 @@ class Worker:
         *,
         only: str = "",
         but: str = "",
-        job_left: Callable[[], None] = lambda: None,
+        wake_workers: Callable[[], None] = lambda: None,
     ) -> None:
-        """One kind of job can be left to another worker, which is told when a job may have left more."""
+        """`only` and `but` limit the worker to one kind of job, or exclude one. After each job it wakes the
+        other workers, since the job may have added more."""
         self._dependencies = dependencies
         self._node = node
         self._known = known
         self._sleep = sleep
         self._only = only
         self._but = but
-        self._job_left = job_left
+        self._wake_workers = wake_workers
         self._queue = ""
-        self._bell = asyncio.Event()
+        self._woken = asyncio.Event()
 
-    def ring(self) -> None:
-        """Something was committed that may have left a job."""
-        self._bell.set()
+    def wake(self) -> None:
+        """Called after a commit that may have added a job."""
+        self._woken.set()
 
     async def run(self) -> None:
         while True:
-            self._bell.clear()
+            self._woken.clear()
             try:
                 await self.work()
             except TertuliaError as error:
-                # The database may be back when the worker looks again.
+                # The database may be back at the next attempt.
                 self._dependencies.report(error)
-            await self._rest()
+            await self._wait()
 
-    async def _rest(self) -> None:
-        # Not wait_for: on Python 3.11 it swallows a cancellation that comes with the bell.
+    async def _wait(self) -> None:
+        # Not wait_for: on Python 3.11 it swallows a cancellation that comes at the same moment as the event.
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_AGAIN_S):
-                await self._bell.wait()
+            async with asyncio.timeout(POLL_S):
+                await self._woken.wait()
 
     async def work(self) -> bool:
-        """Does what is due, one after the other; False when there was nothing."""
-        claimed = await self._go_on(None)
-        is_any = claimed.job is not None or claimed.done > 0
-        while claimed.job is not None:
-            claimed = await self._go_on(_JobResult(claimed.job, await self._held(claimed.job)))
-            self._job_left()
-        return is_any
+        """Runs the jobs that are due, one after the other; False if there were none."""
+        claim = await self._claim_next(None)
+        has_worked = claim.job is not None or claim.done > 0
+        while claim.job is not None:
+            claim = await self._claim_next(_JobResult(claim.job, await self._run_leased(claim.job)))
+            self._wake_workers()
+        return has_worked
 
-    async def _go_on(self, ended: _JobResult | None) -> _Claim:
-        """A short job that breaks takes back all of it; then the same again, and it is done as a long one."""
+    async def _claim_next(self, result: _JobResult | None) -> _Claim:
+        """If a short job fails, its transaction is rolled back; the job is claimed again as a long one."""
         try:
-            claimed = await self._dependencies.db.write(
-                partial(self._claim, ended=ended, short_jobs=SHORT_JOBS)
+            claim = await self._dependencies.db.write(
+                partial(self._claim, result=result, short_jobs=SHORT_JOBS)
             )
         except (Busy, StorageFailed):
             raise
-        except Exception:  # noqa: BLE001 - whatever it was, it happens again where it is written down
-            claimed = await self._dependencies.db.write(partial(self._claim, ended=ended, short_jobs=0))
-        self._queue = claimed.queue
-        return claimed
+        except Exception:  # noqa: BLE001 - it happens again in _run, which records it
+            claim = await self._dependencies.db.write(partial(self._claim, result=result, short_jobs=0))
+        self._queue = claim.queue
+        return claim
 
-    def _claim(self, tx: Tx, ended: _JobResult | None, short_jobs: int) -> _Claim:
-        if ended is not None:
-            _note(tx, ended)
+    def _claim(self, tx: Tx, result: _JobResult | None, short_jobs: int) -> _Claim:
+        if result is not None:
+            _record(tx, result)
         queue = self._queue
         for done in range(short_jobs):
             job = self._next(tx, queue)
-            if job is None or not self._is_done_at_once(tx, job):
+            if job is None or not self._run_inline(tx, job):
                 return _Claim(job, done, job.queue if job else queue)
             jobs.finish(tx, job.id)
             queue = job.queue
@@ -123,42 +124,42 @@ class Worker:
         return _Claim(job, short_jobs, job.queue if job else queue)
 
     def _next(self, tx: Tx, queue: str) -> Job | None:
-        """From the queue after the last: whoever has much to be done does not keep the others waiting."""
+        """The next job, from the queue after this one: a long queue does not delay the others."""
         return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but, after=queue)
 
-    def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
-        at_once = INLINE_JOBS.get(job.kind)
-        return at_once is not None and at_once(self._dependencies, tx, job.payload)
+    def _run_inline(self, tx: Tx, job: Job) -> bool:
+        run = INLINE_JOBS.get(job.kind)
+        return run is not None and run(self._dependencies, tx, job.payload)
 
-    async def _held(self, job: Job) -> str | None:
-        """Does it, and keeps it from other nodes for as long as that takes."""
-        holding = asyncio.create_task(self._hold(job))
+    async def _run_leased(self, job: Job) -> str | None:
+        """Runs a job, and renews its lease for as long as that takes."""
+        renewing = asyncio.create_task(self._renew(job))
         try:
-            return await self._do(job)
+            return await self._run(job)
         finally:
-            holding.cancel()
+            renewing.cancel()
 
-    async def _hold(self, job: Job) -> None:
+    async def _renew(self, job: Job) -> None:
         while True:
             await self._sleep(RENEW_S)
             with suppress(TertuliaError):
                 await self._dependencies.db.write(lambda tx: jobs.renew(tx, job.id, LEASE_MS))
 
-    async def _do(self, job: Job) -> str | None:
-        """Why it failed; None when it is done."""
+    async def _run(self, job: Job) -> str | None:
+        """Why the job failed; None if it is done."""
         if job.kind not in self._known:
             return f"There is no job of the kind {job.kind!r}."
         try:
             await self._known[job.kind](self._dependencies, job.payload)
         except TertuliaError as error:
             return f"{type(error).__name__}: {error}"
-        except Exception as error:  # noqa: BLE001 - a job that breaks is set aside, the worker goes on
+        except Exception as error:  # noqa: BLE001 - a broken job is set aside, and the worker goes on
             return f"incident {self._dependencies.report(error)}"
         return None
 
 
-def _note(tx: Tx, ended: _JobResult) -> None:
-    if ended.failure is None:
-        jobs.finish(tx, ended.job.id)
+def _record(tx: Tx, result: _JobResult) -> None:
+    if result.failure is None:
+        jobs.finish(tx, result.job.id)
     else:
-        jobs.fail(tx, ended.job.id, ended.failure)
+        jobs.fail(tx, result.job.id, result.failure)

@@ -10,7 +10,7 @@ from typing import Any
 from tertulia.core.events import Event
 from tertulia.core.serialization import to_json
 from tertulia.core.turns import Draft
-from tertulia.engine.live import Delta, ReplyStarted, RetryScheduled, TurnEvent
+from tertulia.engine.turn_events import Delta, ReplyStarted, RetryScheduled, TurnEvent
 
 PONG = '{"type":"pong"}'
 SIGNED_OUT = '{"type":"signed_out"}'

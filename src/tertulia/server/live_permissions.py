@@ -31,7 +31,7 @@ class LivePermissions:
         self._actor = actor
         self._wake = wake
         self._topic = user_topic(actor.user_id)
-        self._feed = tertulia.live.watch(self._topic, self._on_event)
+        self._feed = tertulia.live.feeds.watch(self._topic, self._on_event)
         self._checked_event = self._newest_event()
         self._checked_at = tertulia.dependencies.monotonic()
 
@@ -49,7 +49,7 @@ class LivePermissions:
         return await self._tertulia.db.read(lambda tx: _revoked(tx, self._actor, topics))
 
     def close(self) -> None:
-        self._tertulia.live.leave(self._topic, self._on_event)
+        self._tertulia.live.feeds.leave(self._topic, self._on_event)
 
     def _on_event(self) -> None:
         """Separate from the reader's own callback, which may leave the topic while this one still watches."""

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from tertulia.app import Tertulia
 from tertulia.core.users import Actor
-from tertulia.engine.live import WakeUp
+from tertulia.engine.wake_up import WakeUp
 from tertulia.server.live_frames import PONG, SIGNED_OUT, UNKNOWN_MESSAGE, FrameBuilder, gone_item
 from tertulia.server.live_permissions import CHECK_INTERVAL_S, LivePermissions
 from tertulia.server.live_subscriptions import Subscriptions
@@ -38,8 +38,8 @@ class LiveSocket:
         self._tertulia = tertulia
         self._something_new = WakeUp()
         self._outbox_taken = WakeUp()
-        self._permissions = LivePermissions(tertulia, actor, self._something_new.ring)
-        self._subscriptions = Subscriptions(tertulia, actor, self._something_new.ring)
+        self._permissions = LivePermissions(tertulia, actor, self._something_new.wake)
+        self._subscriptions = Subscriptions(tertulia, actor, self._something_new.wake)
         self._outbox: list[str] = []
         self._sent_at = tertulia.dependencies.monotonic()
         self._is_signed_out = False
@@ -76,7 +76,7 @@ class LiveSocket:
         while (message := await self._socket.receive())["type"] == "websocket.receive":
             await self._handle(message.get("text") or "")
             while sum(map(len, self._outbox)) > OUTBOX_CHARS:
-                await self._outbox_taken.rung()
+                await self._outbox_taken.wait()
 
     async def _handle(self, text: str) -> None:
         message = _parse(text)
@@ -92,14 +92,14 @@ class LiveSocket:
 
     def _enqueue(self, *items: str) -> None:
         self._outbox.extend(items)
-        self._something_new.ring()
+        self._something_new.wake()
 
     # ── sending
 
     async def _send_frames(self) -> None:
         """Sends at most one frame with deltas per `frame_s`; the deltas in between join the next frame."""
         while not self._is_signed_out:
-            await self._something_new.rung()
+            await self._something_new.wait()
             await self._check_permissions()
             frame = FrameBuilder(self._take_outbox())
             await self._subscriptions.collect(frame)
@@ -115,7 +115,7 @@ class LiveSocket:
         """Wakes the sender, so that permissions and heartbeat are due even when nothing happens."""
         while True:
             await asyncio.sleep(CHECK_INTERVAL_S)
-            self._something_new.ring()
+            self._something_new.wake()
 
     async def _check_permissions(self) -> None:
         if not self._permissions.are_due:
@@ -130,7 +130,7 @@ class LiveSocket:
 
     def _take_outbox(self) -> list[str]:
         items, self._outbox = self._outbox, []
-        self._outbox_taken.ring()
+        self._outbox_taken.wake()
         return items
 
 

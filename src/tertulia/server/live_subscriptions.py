@@ -9,7 +9,8 @@ from tertulia.app import Tertulia
 from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.users import Actor
-from tertulia.engine.live import TopicFeed, anonymised
+from tertulia.engine.topic_feeds import TopicFeed
+from tertulia.engine.turn_events import anonymised
 from tertulia.server.live_backlog import LOG_PAGE, Backlog, read_backlog
 from tertulia.server.live_frames import (
     FrameBuilder,
@@ -57,10 +58,10 @@ class Subscriptions:
         if len(self._by_topic) >= TOPICS_LIMIT and topic not in self._by_topic:
             return [gone_item(topic, "too_many")]
         self.leave(topic)
-        feed = self._tertulia.live.watch(topic, self._wake)
+        feed = self._tertulia.live.feeds.watch(topic, self._wake)
         backlog = await self._read_backlog(topic, after)
         if backlog is None or backlog.is_reset:
-            self._tertulia.live.leave(topic, self._wake)
+            self._tertulia.live.feeds.leave(topic, self._wake)
             return [gone_item(topic, "not_found") if backlog is None else reset_item(topic)]
         subscription = self._by_topic[topic] = Subscription(feed, backlog.number)
         return [
@@ -84,7 +85,7 @@ class Subscriptions:
 
     def leave(self, topic: str) -> None:
         if self._by_topic.pop(topic, None) is not None:
-            self._tertulia.live.leave(topic, self._wake)
+            self._tertulia.live.feeds.leave(topic, self._wake)
 
     def close(self) -> None:
         for topic in self.topics:

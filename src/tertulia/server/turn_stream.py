@@ -13,7 +13,9 @@ from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
-from tertulia.engine.live import Delta, LiveTurn, ReplyFinished, WakeUp, anonymised
+from tertulia.engine.live_turn import LiveTurn
+from tertulia.engine.turn_events import Delta, ReplyFinished, anonymised
+from tertulia.engine.wake_up import WakeUp
 from tertulia.server.encodings import Encoding, Snapshot, event_id, joined, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
@@ -46,7 +48,7 @@ def stream_turn(
 async def _frames(
     tertulia: Tertulia, actor: Actor, turn: Turn, resume_id: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
-    live = tertulia.live.find(turn.id) or tertulia.relay.mirrored(turn)
+    live = tertulia.live.find(turn.id) or tertulia.relay.mirror(turn)
     if live is None:
         yield encoding.snapshot(
             event_id(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(tertulia, turn), ())
@@ -66,8 +68,8 @@ async def _follow(
     tertulia: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
     something_new = WakeUp()
-    permissions = LivePermissions(tertulia, actor, something_new.ring)
-    live.watchers.add(something_new.ring)
+    permissions = LivePermissions(tertulia, actor, something_new.wake)
+    live.watchers.add(something_new.wake)
     ending = asyncio.create_task(live.over.wait())
     try:
         while True:
@@ -88,7 +90,7 @@ async def _follow(
                 yield encoding.heartbeat
     finally:
         ending.cancel()
-        live.watchers.discard(something_new.ring)
+        live.watchers.discard(something_new.wake)
         permissions.close()
 
 
@@ -102,7 +104,7 @@ async def _is_woken(something_new: WakeUp) -> bool:
     """False if nothing happened within the check interval."""
     try:
         async with asyncio.timeout(CHECK_INTERVAL_S):
-            await something_new.rung()
+            await something_new.wait()
     except TimeoutError:
         return False
     return True

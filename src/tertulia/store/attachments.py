@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment, clean_file_name
 from tertulia.core.errors import Conflict
 from tertulia.core.files import Content
+from tertulia.core.jobs import SweepAttachments
 from tertulia.core.messages import Message
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, jobs
 from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
 
-SWEEP_JOB = "sweep_attachments"
 _HOUR_MS = 3_600_000
 _SENT = "This file was already sent with a message. Attach it again to send it once more."
 
@@ -81,7 +81,7 @@ _ADD = sql("""
 def _schedule_sweep(tx: Tx) -> None:
     """Schedules one clean-up job for all attachments that are added within the same hour."""
     due = tx.now + UNSENT_KEPT_MS + _HOUR_MS
-    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // _HOUR_MS}", run_at=due)
+    jobs.enqueue(tx, SweepAttachments(), key=f"{SweepAttachments.kind}:{due // _HOUR_MS}", run_at=due)
 
 
 def again(tx: Tx, actor: Actor, project_id: str, message: Message, ids: Sequence[str]) -> tuple[str, ...]:

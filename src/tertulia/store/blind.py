@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tertulia.core.blind import anonymised_round
 from tertulia.core.errors import Conflict
 from tertulia.core.events import EventKind, conversation_topic
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Message, Round
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
@@ -43,7 +44,7 @@ def reveal(tx: Tx, question: Message) -> None:
         for message in messages.of_round(tx, conversation_id, round_number):
             if message.voice is not None:
                 messages.emit_changed(tx, message)
-        jobs.add_once(tx, "index_round", f"{conversation_id}:{round_number}")
+        jobs.enqueue_once(tx, IndexRounds.single(conversation_id, round_number))
 
 
 def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tertulia.core.jobs import SweepBlobs
 from tertulia.store import jobs
 from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
-SWEEP_JOB = "sweep_blobs"
 SWEEP_AFTER_MS = 3_900_000
 """A little longer than an unreferenced blob is kept."""
 
@@ -40,9 +40,9 @@ _RELEASE_PROJECT = sql("""
 def later(tx: Tx) -> None:
     """Enqueues a cleanup job; all of the same hour share one."""
     due = tx.now + SWEEP_AFTER_MS
-    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
+    jobs.enqueue(tx, SweepBlobs(), key=f"{SweepBlobs.kind}:{due // 3_600_000}", run_at=due)
 
 
 def daily(tx: Tx) -> None:
     """Enqueues the cleanup at the server's start, at most once a day, for blobs that a crash left."""
-    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
+    jobs.enqueue(tx, SweepBlobs(), key=f"{SweepBlobs.kind}:day:{tx.now // 86_400_000}")

@@ -19,13 +19,12 @@ from tertulia.core.files import (
     ProjectFile,
     clean_path,
 )
+from tertulia.core.jobs import IndexFile
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, events, jobs, receipts, versions
 from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
-
-INDEX_JOB = "index_file"
 
 COLUMNS = """
     f.id, f.project_id, f.path, f.mime_type, f.size_bytes, f.content_hash, f.version, f.always_in_context,
@@ -105,11 +104,11 @@ def _enqueue_index_job(
     The queue is per project and user, so many files of one user do not delay others.
     """
     key = None if version is None else _index_key(file_id, version)
-    jobs.add(tx, INDEX_JOB, file_id, key=key, queue=f"{project_id}:{user_id}")
+    jobs.enqueue(tx, IndexFile(file_id), key=key, queue=f"{project_id}:{user_id}")
 
 
 def _index_key(file_id: str, version: int) -> str:
-    return f"{INDEX_JOB}:{file_id}:{version}"
+    return f"{IndexFile.kind}:{file_id}:{version}"
 
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
@@ -342,7 +341,7 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     file = _writable(tx, actor, project_id, file_id)
     blob_cleanup.release_file(tx, file_id)
     tx.execute(_REMOVE, id=file_id)
-    jobs.cancel(tx, INDEX_JOB, file_id)
+    jobs.cancel(tx, IndexFile(file_id))
     receipts.redact_retrieved(tx, project_id, file_id)
     events.redact(tx, project_topic(project_id), "file", file_id)
     tx.emit(project_topic(project_id), EventKind.REMOVED, "file", file_id)
@@ -405,10 +404,13 @@ def recover(tx: Tx) -> None:
     blob_cleanup.daily(tx)
 
 
+_PAYLOAD = """'{"file_id":"' || f.id || '"}'"""
+"""The payload of a file's index job, as core/jobs.py encodes it."""
+
 # The jobs are read once, not once for each file: there may be thousands of both.
-_WITHOUT_JOB = sql("""
+_WITHOUT_JOB = sql(f"""
     SELECT f.id, f.project_id, f.created_by FROM project_files AS f
-    WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
+    WHERE f.index_state IN ('queued', 'reading') AND {_PAYLOAD} NOT IN (
         SELECT payload FROM jobs WHERE kind = 'index_file' AND state IN ('waiting', 'running')
     )
 """)
@@ -423,8 +425,8 @@ def release_project(tx: Tx, project_id: str) -> None:
 
 _HAS_FILES = sql("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
 
-_CANCEL_PROJECT_JOBS = sql("""
+_CANCEL_PROJECT_JOBS = sql(f"""
     DELETE FROM jobs WHERE state = 'waiting' AND kind = 'index_file' AND payload IN (
-        SELECT id FROM project_files WHERE project_id = :project_id
+        SELECT {_PAYLOAD} FROM project_files AS f WHERE f.project_id = :project_id
     )
 """)

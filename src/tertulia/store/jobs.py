@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from tertulia.core.jobs import JobPayload, encode
 from tertulia.store.sql import Statement, sql
 from tertulia.store.transactions import Row, Tx
 
@@ -37,10 +38,22 @@ class Job:
 _COLUMNS = "id, kind, payload, key, queue, attempts, run_at, error"
 
 
+def enqueue(
+    tx: Tx, payload: JobPayload, *, key: str | None = None, queue: str = "", run_at: int | None = None
+) -> bool:
+    """Adds a job. Of jobs with the same key only the first is added; returns whether it was."""
+    return add(tx, payload.kind, encode(payload), key=key, queue=queue, run_at=run_at)
+
+
+def enqueue_once(tx: Tx, payload: JobPayload, *, queue: str = "") -> None:
+    """Adds a job unless an equal one is waiting; a running one may have missed the newest change."""
+    add_once(tx, payload.kind, encode(payload), queue=queue)
+
+
 def add(
     tx: Tx, kind: str, payload: str, *, key: str | None = None, queue: str = "", run_at: int | None = None
 ) -> bool:
-    """Adds a job. Of jobs with the same key only the first is added; returns whether it was."""
+    """Adds a job of any kind; enqueue() does it for the kinds in core/jobs.py."""
     due = tx.now if run_at is None else run_at
     added = tx.maybe(
         _ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, queue=queue, run_at=due, now=tx.now
@@ -56,7 +69,7 @@ _ADD = sql("""
 
 
 def add_once(tx: Tx, kind: str, payload: str = "", *, queue: str = "") -> None:
-    """Adds a job unless an equal one is waiting; a running one may have missed the newest change."""
+    """Adds a job of any kind unless an equal one is waiting; see enqueue_once()."""
     tx.execute(
         _ADD_ONCE,
         id=tx.new_id(),
@@ -171,9 +184,9 @@ _ATTEMPTS = sql("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'"
 _RETRY_LATER = sql("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
 
 
-def cancel(tx: Tx, kind: str, payload: str) -> None:
+def cancel(tx: Tx, payload: JobPayload) -> None:
     """Removes waiting jobs with this payload, whose subject is gone; a running one finds that out itself."""
-    tx.execute(_CANCEL, kind=kind, **_split_payload(payload))
+    tx.execute(_CANCEL, kind=payload.kind, **_split_payload(encode(payload)))
 
 
 _CANCEL = sql(f"DELETE FROM jobs WHERE {_IS_EQUAL}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 
+from tertulia.core.jobs import RedactSearchReceipts
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
 from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
@@ -134,38 +135,21 @@ def _is_deleted(segment: Segment, number: int | None, message_ids: Collection[st
 # ── search results from other conversations and files
 
 
-@dataclass(frozen=True, slots=True)
-class _DeletionScope:
-    """The payload of a redaction job: something in a project was deleted.
-
-    Receipts with smaller ids than `since` are older than what was deleted and cannot show it.
-    """
-
-    project_id: str
-    since: str
-
-
-def project_of(payload: str) -> str:
-    """The project id in the payload of a redaction job."""
-    return from_json(_DeletionScope, payload).project_id
-
-
 def redact_retrieved(tx: Tx, project_id: str, since: str) -> None:
     """Enqueues a job that redacts deleted messages and files from all receipts of the project.
 
     If turns are running in the project, a second job follows after they must have ended, because their
     prompts may hold the deleted text.
     """
-    payload = as_json(_DeletionScope(project_id, since[:ABOUT]))
-    jobs.add_once(tx, FOUND_JOB, payload)
+    job = RedactSearchReceipts(project_id, since[:ABOUT])
+    jobs.enqueue_once(tx, job)
     if tx.maybe(_ANSWERING, project_id=project_id) is not None:
-        jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + FORGET_AFTER_MS)
+        jobs.enqueue(tx, job, run_at=tx.now + REDACT_AGAIN_MS)
 
 
-FOUND_JOB = "forget_found"
 ABOUT = 5
 """This many leading characters of an id give its time to nine hours, so that deletions share one job."""
-FORGET_AFTER_MS = 3_600_000
+REDACT_AGAIN_MS = 3_600_000
 """Longer than any turn takes."""
 
 _ANSWERING = sql("""
@@ -182,15 +166,14 @@ class StaleReceipt:
     source_ids: tuple[str, ...]
 
 
-def next_stale(tx: Tx, payload: str, after: str | None) -> tuple[tuple[StaleReceipt, ...], str | None]:
+def next_stale(
+    tx: Tx, job: RedactSearchReceipts, after: str | None
+) -> tuple[tuple[StaleReceipt, ...], str | None]:
     """The stale receipts among the next receipts of a project, and the id to continue after.
 
     The id is None after the last receipt.
     """
-    deletion = from_json(_DeletionScope, payload)
-    rows = tx.execute(
-        _NEXT_RECEIPTS, project_id=deletion.project_id, after=after or deletion.since, limit=_BATCH
-    )
+    rows = tx.execute(_NEXT_RECEIPTS, project_id=job.project_id, after=after or job.since, limit=_BATCH)
     sources = [(row.conversation_id, _retrieved_ids(row)) for row in rows]
     existing = existing_sources(tx, {_source_id(id) for _, ids in sources for id in ids})
     deleted = (
@@ -235,8 +218,8 @@ def existing_sources(tx: Tx, ids: Collection[str]) -> set[str]:
 
 
 @cache
-def _select_existing(in_list: str) -> Statement:
-    has_id = in_list.format(column="id", name="ids")
+def _select_existing(among: str) -> Statement:
+    has_id = among.format(column="id", name="ids")
     return sql(f"""
         SELECT id FROM conversation_messages WHERE {has_id}
         UNION ALL SELECT id FROM project_files WHERE {has_id}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from tertulia.core.errors import Conflict
 from tertulia.core.events import EventKind, conversation_topic
+from tertulia.core.jobs import IndexRounds, RedactReceipts
 from tertulia.core.markdown import plain_text
 from tertulia.core.messages import Message, Role, Round
-from tertulia.core.serialization import from_json
 from tertulia.core.trees import (
     EXCERPT,
     TITLES_LIMIT,
@@ -39,7 +39,6 @@ from tertulia.store import (
     turns,
 )
 from tertulia.store.branches import TREE
-from tertulia.store.column_values import as_json
 from tertulia.store.conversations import SUBTREE
 from tertulia.store.messages import InheritingBranch, voice
 from tertulia.store.sql import sql
@@ -190,9 +189,9 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
         id for target in deletion.messages for id in (target.id, *(file.id for file in target.attachments))
     )
     for conversation_id in deletion.conversation_ids:
-        _redact(tx, _RedactionScope(conversation_id, message.round_number, tuple(sorted(ids))))
+        _redact(tx, RedactReceipts(conversation_id, message.round_number, tuple(sorted(ids))))
     for conversation_id in _parents(tx, deletion):
-        _redact(tx, _RedactionScope(conversation_id, None, tuple(sorted(ids))))
+        _redact(tx, RedactReceipts(conversation_id, None, tuple(sorted(ids))))
     for target in deletion.messages:
         _remove(tx, target)
     project_id = conversations.get(tx, actor, message.conversation_id).project_id
@@ -200,33 +199,17 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     _reindex(tx, message, deletion)
 
 
-@dataclass(frozen=True, slots=True)
-class _RedactionScope:
-    """The messages to redact from a conversation's receipts; the payload of a redaction job."""
-
-    conversation_id: str
-    number: int | None
-    ids: tuple[str, ...]
-
-
-def _redact(tx: Tx, scope: _RedactionScope) -> None:
+def _redact(tx: Tx, job: RedactReceipts) -> None:
     """Redacts receipts now, and again later if turns are running, whose prompts may hold the deleted text."""
-    _redact_now(tx, scope)
-    if turns.waiting_or_running(tx, scope.conversation_id):
-        jobs.add(tx, FORGET_JOB, as_json(scope), run_at=tx.now + receipts.FORGET_AFTER_MS)
+    redact(tx, job)
+    if turns.waiting_or_running(tx, job.conversation_id):
+        jobs.enqueue(tx, job, run_at=tx.now + receipts.REDACT_AGAIN_MS)
 
 
-def redact_again(tx: Tx, payload: str) -> None:
-    """Runs a redaction job that a deletion enqueued."""
-    _redact_now(tx, from_json(_RedactionScope, payload))
-
-
-def _redact_now(tx: Tx, scope: _RedactionScope) -> None:
-    receipts.redact_source(tx, scope.conversation_id, scope.number, scope.ids)
-    turns.forget_found(tx, turns.naming(tx, scope.conversation_id, scope.ids), scope.ids)
-
-
-FORGET_JOB = "forget_shown"
+def redact(tx: Tx, job: RedactReceipts) -> None:
+    """Redacts deleted messages from a conversation's receipts and from the hits below its questions."""
+    receipts.redact_source(tx, job.conversation_id, job.number, job.ids)
+    turns.forget_found(tx, turns.naming(tx, job.conversation_id, job.ids), job.ids)
 
 
 def _parents(tx: Tx, deletion: _Deletion) -> set[str]:
@@ -270,4 +253,4 @@ def _reindex(tx: Tx, message: Message, deletion: _Deletion) -> None:
     conversation_ids = {other.conversation_id for other in deletion.messages}
     conversation_ids |= {branch.id for branch in deletion.heirs if branch.branch_round == number}
     for conversation_id in sorted(conversation_ids):
-        jobs.add_once(tx, "index_round", f"{conversation_id}:{number}")
+        jobs.enqueue_once(tx, IndexRounds.single(conversation_id, number))

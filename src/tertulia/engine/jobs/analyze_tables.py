@@ -1,4 +1,4 @@
-"""After a job that wrote much: the database looks over what has outgrown its plans."""
+"""Table statistics: after a job that wrote much, the database analyses the tables that have grown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tertulia.engine.dependencies import Dependencies
 
 
 async def analyze_tables(dependencies: Dependencies) -> None:
-    """Without it a search is slower for a while, and nothing else: the job is done all the same."""
+    """A failure only makes searches slower for a while, so that the job does not fail with it."""
     try:
         await dependencies.db.analyze()
     except TertuliaError as error:

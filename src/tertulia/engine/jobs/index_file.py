@@ -1,7 +1,7 @@
-"""The index job: reads a file's text, cuts it into chunks and puts them where they are found.
+"""The index job: extracts a file's text, cuts it into chunks and adds them to the full-text index.
 
-Words come first, so that the file can be found; its vectors follow (embed.py). A large file is written in
-batches, and nobody waits for more than one of them.
+The vectors follow (embed.py). A large file is written in batches, so that other writers wait for one batch at
+most.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import partial
 
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, IndexPhase, IndexState, ProjectFile
+from tertulia.core.jobs import EmbedChunks, IndexFile
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import text_of
 from tertulia.engine.jobs.analyze_tables import analyze_tables
-from tertulia.engine.jobs.embed import WORDS_PERCENT, show_progress
+from tertulia.engine.jobs.embed import TEXT_PERCENT, show_progress
 from tertulia.library.index import of_file
 from tertulia.store import chunks, files, jobs, projects, vectors
 from tertulia.store.chunks import NewChunk
@@ -24,36 +25,36 @@ from tertulia.store.database import Tx
 from tertulia.store.vectors import ReusableVectors
 
 BATCH = 100
-LEFT_OUT = "Its settings keep it out of search."
+NOT_SEARCHED = "Its settings keep it out of search."
 BROKEN = "Reading it failed; the server's log says why. Re-index all files to try again."
 
 
-async def index_file(dependencies: Dependencies, file_id: str) -> None:
-    """What becomes of it is written beside the file, also when that is nothing."""
-    file = await dependencies.db.read(lambda tx: files.find(tx, file_id))
+async def index_file(dependencies: Dependencies, job: IndexFile) -> None:
+    """Writes the outcome to the file's index state, even if there is nothing to index."""
+    file = await dependencies.db.read(lambda tx: files.find(tx, job.file_id))
     if file is None:
         return
     if not file.metadata.retrieval_eligible:
         await dependencies.db.write(
-            lambda tx: _nothing(tx, file, IndexState(IndexPhase.NOT_INDEXED, reason=LEFT_OUT))
+            lambda tx: _set_empty(tx, file, IndexState(IndexPhase.NOT_INDEXED, reason=NOT_SEARCHED))
         )
         return
     reading = IndexState(IndexPhase.READING, file.index.chunks)
-    await dependencies.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
+    await dependencies.db.write(lambda tx: files.set_index(tx, job.file_id, reading, version=file.version))
     try:
         await _index(dependencies, file, await text_of(dependencies, file))
     except NotFound:
-        if await dependencies.db.read(lambda tx: files.find(tx, file_id)) is not None:
-            await _broken(dependencies, file)
+        if await dependencies.db.read(lambda tx: files.find(tx, job.file_id)) is not None:
+            await _set_failed(dependencies, file)
             raise
     except Exception:
-        await _broken(dependencies, file)
+        await _set_failed(dependencies, file)
         raise
     await analyze_tables(dependencies)
 
 
-async def _broken(dependencies: Dependencies, file: ProjectFile) -> None:
-    """The job is tried again, and set aside after a few attempts: whoever looks at the file sees that."""
+async def _set_failed(dependencies: Dependencies, file: ProjectFile) -> None:
+    """Shows the failure at the file; the job is tried again, and set aside after a few attempts."""
     state = IndexState(IndexPhase.FAILED, file.index.chunks, reason=BROKEN)
     await dependencies.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
 
@@ -61,25 +62,27 @@ async def _broken(dependencies: Dependencies, file: ProjectFile) -> None:
 async def _index(dependencies: Dependencies, file: ProjectFile, extracted: Extracted) -> None:
     if not extracted.text or extracted.has_failed:
         state = IndexPhase.FAILED if extracted.has_failed else IndexPhase.NOT_INDEXED
-        await dependencies.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))
+        await dependencies.db.write(
+            lambda tx: _set_empty(tx, file, IndexState(state, reason=extracted.reason))
+        )
         return
     settings = await dependencies.db.read(lambda tx: projects.find_settings(tx, file.project_id))
     lines = settings.retrieval_config.chunk_size
-    has_meaning = dependencies.library.embedder.unavailable_reason() is None
-    kept = await dependencies.db.read(lambda tx: vectors.of_file(tx, file.id, file.path))
+    has_vectors = dependencies.library.embedder.unavailable_reason() is None
+    reusable = await dependencies.db.read(lambda tx: vectors.of_file(tx, file.id, file.path))
     done = 0
     async for batch, is_last in _batches(of_file(file, extracted.text, lines)):
         share = 1.0 if is_last else (batch[-1].location.end_char or 0) / len(extracted.text)
-        after = _after(done + len(batch), share, has_meaning, extracted.reason)
+        after = _after(done + len(batch), share, has_vectors, extracted.reason)
         if not await dependencies.db.write(
-            partial(_write, file=file, first=done, batch=batch, after=after, kept=kept)
+            partial(_write, file=file, first=done, batch=batch, after=after, reusable=reusable)
         ):
             return
         done += len(batch)
 
 
 async def _batches(new: Iterator[NewChunk]) -> AsyncIterator[tuple[Sequence[NewChunk], bool]]:
-    """A few at a time, cut beside the event loop, and whether they are the last."""
+    """Batches of chunks, cut in a thread, each with whether it is the last."""
 
     def cut() -> tuple[NewChunk, ...]:
         return tuple(itertools.islice(new, BATCH))
@@ -92,33 +95,41 @@ async def _batches(new: Iterator[NewChunk]) -> AsyncIterator[tuple[Sequence[NewC
         batch = following
 
 
-def _after(done: int, share: float, has_meaning: bool, reason: str | None) -> IndexState:
-    """How far it is when so many chunks, and with them this share of the text, are written."""
-    if share < 1 or (has_meaning and done):
-        words = WORDS_PERCENT if has_meaning else 100
-        return IndexState(IndexPhase.INDEXING, done, int(words * share), reason)
+def _after(done: int, share: float, has_vectors: bool, reason: str | None) -> IndexState:
+    """The index state when this many chunks are written, which hold this share of the text."""
+    if share < 1 or (has_vectors and done):
+        complete = TEXT_PERCENT if has_vectors else 100
+        return IndexState(IndexPhase.INDEXING, done, int(complete * share), reason)
     return IndexState(IndexPhase.INDEXED, done, 100, reason)
 
 
 def _write(
-    tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState, kept: ReusableVectors
+    tx: Tx,
+    file: ProjectFile,
+    first: int,
+    batch: Sequence[NewChunk],
+    after: IndexState,
+    reusable: ReusableVectors,
 ) -> bool:
-    """The first batch takes the place of what was there. False: there is nothing to go on with."""
-    if not _goes_on(tx, file, first) or files.set_index(tx, file.id, after, version=file.version) is None:
+    """Writes a batch; the first one replaces the old chunks. False if the job has to stop."""
+    if (
+        not _can_continue(tx, file, first)
+        or files.set_index(tx, file.id, after, version=file.version) is None
+    ):
         return False
     if first == 0:
         chunks.remove_file(tx, file.id)
     numbers = chunks.add_to_file(tx, file.id, file.project_id, first, batch)
-    # What was not changed is found by meaning at once, and is not paid for again.
-    if again := kept.again(numbers, batch):
-        vectors.save(tx, kept.config, again)
+    # Unchanged chunks keep their vectors, which are not paid for again.
+    if again := reusable.again(numbers, batch):
+        vectors.save(tx, reusable.config, again)
         show_progress(tx, file.id)
-    jobs.add_once(tx, "embed")
+    jobs.enqueue_once(tx, EmbedChunks())
     return True
 
 
-def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
-    """Not when the file is gone or waits to be read anew, nor when another run has written meanwhile."""
+def _can_continue(tx: Tx, file: ProjectFile, first: int) -> bool:
+    """False if the file was deleted or queued again, or if another run has written in the meantime."""
     now = files.find(tx, file.id)
     if now is None:
         return False
@@ -127,6 +138,6 @@ def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
     return now.index.state is IndexPhase.INDEXING and now.index.chunks == first
 
 
-def _nothing(tx: Tx, file: ProjectFile, state: IndexState) -> None:
+def _set_empty(tx: Tx, file: ProjectFile, state: IndexState) -> None:
     if files.set_index(tx, file.id, state, version=file.version) is not None:
         chunks.remove_file(tx, file.id)

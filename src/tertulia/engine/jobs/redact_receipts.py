@@ -1,10 +1,14 @@
-"""Forgetting: what was deleted while someone answered is taken out of the receipt that came after."""
+"""The redaction job: removes deleted messages from receipts that were written after the deletion.
+
+A turn that was running may have sent the deleted text to a model.
+"""
 
 from __future__ import annotations
 
+from tertulia.core.jobs import RedactReceipts
 from tertulia.engine.dependencies import Dependencies
 from tertulia.store import trees
 
 
-async def redact_receipts(dependencies: Dependencies, payload: str) -> None:
-    await dependencies.db.write(lambda tx: trees.redact_again(tx, payload))
+async def redact_receipts(dependencies: Dependencies, job: RedactReceipts) -> None:
+    await dependencies.db.write(lambda tx: trees.redact(tx, job))

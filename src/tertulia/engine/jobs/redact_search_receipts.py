@@ -1,42 +1,41 @@
-"""Forgetting: what was found in a project and deleted since is taken out of the receipts that show it, and
-out of what stands under the questions it was found for."""
+"""The search redaction job: removes deleted search results from receipts and from below questions."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from tertulia.core.jobs import RedactSearchReceipts
 from tertulia.engine.dependencies import Dependencies
 from tertulia.store import receipts, turns
 
 
-async def redact_search_receipts(dependencies: Dependencies, payload: str) -> None:
-    """Reads beside the others, and writes only what has to change."""
-    await _in_receipts(dependencies, payload)
-    await _under_questions(dependencies, receipts.project_of(payload))
+async def redact_search_receipts(dependencies: Dependencies, job: RedactSearchReceipts) -> None:
+    """Reads in batches without a lock and writes only what has to change."""
+    await _redact_receipts(dependencies, job)
+    await _redact_questions(dependencies, job.project_id)
 
 
-async def _in_receipts(dependencies: Dependencies, payload: str) -> None:
+async def _redact_receipts(dependencies: Dependencies, job: RedactSearchReceipts) -> None:
     after: str | None = None
     while True:
-        look = partial(receipts.next_stale, payload=payload, after=after)
-        showing, after = await dependencies.db.read(look)
-        for one in showing:
-            forget = partial(
+        stale_receipts, after = await dependencies.db.read(partial(receipts.next_stale, job=job, after=after))
+        for stale in stale_receipts:
+            redact = partial(
                 receipts.redact_source,
-                conversation_id=one.conversation_id,
+                conversation_id=stale.conversation_id,
                 number=None,
-                message_ids=one.source_ids,
+                message_ids=stale.source_ids,
             )
-            await dependencies.db.write(forget)
+            await dependencies.db.write(redact)
         if after is None:
             return
 
 
-async def _under_questions(dependencies: Dependencies, project_id: str) -> None:
+async def _redact_questions(dependencies: Dependencies, project_id: str) -> None:
     after: str | None = ""
     while after is not None:
-        gone = await dependencies.db.read(partial(turns.found_gone, project_id=project_id, after=after))
-        if gone.turn_ids:
-            forget = partial(turns.forget_found, turn_ids=gone.turn_ids, source_ids=gone.source_ids)
-            await dependencies.db.write(forget)
-        after = gone.next
+        stale = await dependencies.db.read(partial(turns.found_gone, project_id=project_id, after=after))
+        if stale.turn_ids:
+            redact = partial(turns.forget_found, turn_ids=stale.turn_ids, source_ids=stale.source_ids)
+            await dependencies.db.write(redact)
+        after = stale.next

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tertulia.core.conversations import Conversation
+from tertulia.core.jobs import NameConversation
 from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.prompts import Prompt, PromptMessage
@@ -21,20 +22,20 @@ _ASK = (
 )
 _TEXT_LIMIT = 2000
 _OUTPUT_LIMIT = 60
-PATIENCE_S = 20.0
-"""Other jobs wait behind this one, and a name is not worth more of their time."""
+TIMEOUT_S = 20.0
+"""Other jobs wait for this one."""
 
 
-async def title(dependencies: Dependencies, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
-    """A model's title where a capable one is at hand; else the beginning of the question."""
-    first = await dependencies.db.read(lambda tx: _first_asked(tx, conversation_id))
+async def title(dependencies: Dependencies, job: NameConversation, timeout_s: float = TIMEOUT_S) -> None:
+    """Lets the cheapest capable model write the title; without one, the question's beginning is the title."""
+    first = await dependencies.db.read(lambda tx: _first_asked(tx, job.conversation_id))
     if first is None:
         return
     conversation, asked = first
-    name, count, model = await _named(dependencies, asked.content, patience_s)
+    name, count, model = await _choose_title(dependencies, asked.content, timeout_s)
 
     def save(tx: Tx) -> None:
-        conversations.set_title_if_unnamed(tx, conversation_id, name)
+        conversations.set_title_if_unnamed(tx, job.conversation_id, name)
         if model is not None:
             cost = cost_micros(count, model.prices)
             usage.add(tx, usage.of_job(conversation, "title", model, count, cost))
@@ -43,21 +44,21 @@ async def title(dependencies: Dependencies, conversation_id: str, patience_s: fl
 
 
 def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] | None:
-    """A branch is named for what is asked in it, not for what it inherited."""
+    """The unnamed conversation and its own first question; a branch is not named after inherited rounds."""
     conversation = conversations.find_unnamed(tx, conversation_id)
     asked = messages.first_asked(tx, conversation_id)
     return None if conversation is None or asked is None else (conversation, asked)
 
 
-async def _named(
-    dependencies: Dependencies, question: str, patience_s: float
+async def _choose_title(
+    dependencies: Dependencies, question: str, timeout_s: float
 ) -> tuple[str, TokenCount, Model | None]:
     model = cheapest_capable(dependencies.providers.models(), dependencies.providers.is_ready)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             answer, count = await _answer(dependencies, ModelRequest(model, prompt, _OUTPUT_LIMIT))
     except (ProviderError, TimeoutError):
         return title_of(question), TokenCount(), None
@@ -66,8 +67,8 @@ async def _named(
 
 async def _answer(dependencies: Dependencies, call: ModelRequest) -> tuple[str, TokenCount]:
     text, count = "", TokenCount()
-    async for piece in dependencies.providers.stream(call):
-        match piece:
+    async for item in dependencies.providers.stream(call):
+        match item:
             case TextDelta(more):
                 text += more
             case Completed(_, counted):
@@ -78,7 +79,7 @@ async def _answer(dependencies: Dependencies, call: ModelRequest) -> tuple[str, 
 def cheapest_capable(
     models: Sequence[Model], is_ready: Callable[[Model], bool] = lambda model: True
 ) -> Model | None:
-    """The cheapest with a known price; a demo model writes no titles worth reading."""
+    """The cheapest model with a known price, except for demo and thinking models."""
     capable = [
         m for m in models if not m.is_demo and m.prices.output_micros is not None and not m.abilities.thinking
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tertulia.core.messages import Message
 from tertulia.core.turns import Draft, Turn
-from tertulia.engine.live import Delta, TurnEvent
+from tertulia.engine.turn_events import Delta, TurnEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,14 @@ from typing import Any
 
 from tertulia.core.messages import Message, Status, speaker_of
 from tertulia.core.serialization import to_plain
-from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetryScheduled, TurnEnded, TurnEvent
+from tertulia.engine.turn_events import (
+    Delta,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TurnEnded,
+    TurnEvent,
+)
 from tertulia.server.encodings import Encoding, Snapshot
 
 

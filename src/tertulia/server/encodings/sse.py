@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 
 from tertulia.core.serialization import to_json
-from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetryScheduled, TurnEnded, TurnEvent
+from tertulia.engine.turn_events import (
+    Delta,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TurnEnded,
+    TurnEvent,
+)
 from tertulia.server.encodings import Encoding, Snapshot
 
 

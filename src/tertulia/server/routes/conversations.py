@@ -155,7 +155,7 @@ async def archive_conversation(
 async def remove_conversation(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """Deletes a conversation with its branches, and stops running replies."""
     removed_ids = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
-    tertulia.turns.withdraw(removed_ids)
+    tertulia.turns.cancel_in(removed_ids)
     tertulia.wake_workers()
     return no_content()
 

@@ -179,7 +179,7 @@ async def _receive_form(upload: Upload, form: FormReader, path: str | None) -> N
         try:
             await _receive(upload, file_path, form.content())
         except Invalid as error:
-            upload.result.refuse(storable(file_path), error.message)
+            upload.result.reject(storable(file_path), error.message)
         path = path if path and path.endswith("/") else None
     if not has_files:
         raise Invalid("Send at least one file, in a field called file.")

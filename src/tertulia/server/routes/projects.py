@@ -106,7 +106,7 @@ async def change_project(
 async def remove_project(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Deletes a project with its conversations, and stops running replies."""
     removed_ids = await tertulia.db.write(lambda tx: projects.remove(tx, actor, project_id))
-    tertulia.turns.withdraw(removed_ids)
+    tertulia.turns.cancel_in(removed_ids)
     return no_content()
 
 

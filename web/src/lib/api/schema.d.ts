@@ -1513,7 +1513,7 @@ export interface components {
         };
         /**
          * BringBackRequest
-         * @description A branch brought back as one message: who tells what it came to.
+         * @description Summarises a branch in the conversation that it left.
          */
         BringBackRequest: {
             /** Id */
@@ -2287,7 +2287,7 @@ export interface components {
         };
         /**
          * NewEdit
-         * @description A question asked differently: a turn in a branch of its own, from the round before.
+         * @description An edited question: it is asked in a new branch that starts at the round before.
          */
         NewEdit: {
             /** Id */
@@ -2421,7 +2421,7 @@ export interface components {
         };
         /**
          * NewReplay
-         * @description What is left out stays as it was in each round.
+         * @description A setting that is not given stays as it was in each round.
          */
         NewReplay: {
             /** Id */
@@ -2469,7 +2469,7 @@ export interface components {
         };
         /**
          * NewSynthesis
-         * @description A synthesis of a round that was answered before.
+         * @description Adds a synthesis to a round that was answered before.
          */
         NewSynthesis: {
             /** Id */
@@ -2509,7 +2509,7 @@ export interface components {
         };
         /**
          * NewTurn
-         * @description One thing a person says, and who is to answer.
+         * @description A new question, and the voices that answer it.
          */
         NewTurn: {
             /** Id */
@@ -3050,7 +3050,7 @@ export interface components {
         };
         /**
          * RetryRequest
-         * @description Asking one voice again, as it was or with another model.
+         * @description Asks one voice again, as it was or with another model.
          */
         RetryRequest: {
             /** Id */
