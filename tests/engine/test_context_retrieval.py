@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ProjectSettings, RetrievalConfig
-from tertulia.core.receipts import Layer, Receipt
+from tertulia.core.receipts import Layer, LeftOutReason, Receipt, SourceLocation
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
 from tertulia.engine.context_retrieval import look_up
@@ -54,7 +53,7 @@ async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_rec
     receipt = await receipt_of(engine, opened.turn)
     assert ["Be brief." in s.text for s in receipt.segments if s.layer is Layer.ALWAYS] == [True]
     assert "- tea.md (25 bytes)" in str(upstream.last.body)
-    assert [left.reason for left in receipt.left_out] == [SEARCH_FAILED]
+    assert [left.reason for left in receipt.left_out] == [LeftOutReason.SEARCH_FAILED]
     assert [str(one) for one in engine.incidents] == ["nobody thought of this"]
 
 
@@ -65,8 +64,8 @@ async def test_a_file_that_is_always_included_and_holds_no_text_is_named_in_the_
     opened = await engine.open("Hello")
     await engine.over(opened.turn)
     [left] = (await receipt_of(engine, opened.turn)).left_out
-    assert (left.layer, left.name) == (Layer.ALWAYS, "seal.bin")
-    assert left.reason
+    assert (left.layer, left.location) == (Layer.ALWAYS, SourceLocation("seal.bin"))
+    assert left.reason is LeftOutReason.UNREADABLE
 
 
 async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, upstream: Upstream) -> None:
@@ -84,9 +83,9 @@ async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, up
     assert gathered.most_bytes == 64_000
     assert [len(kept.text) for kept in gathered.at_hand.kept if kept] == [0, 40_000, 100, 0]
     left_out = (await receipt_of(engine, opened.turn)).left_out
-    assert {left.name: left.reason for left in left_out} == dict.fromkeys(
-        ("1.md", "2.md", "4.md"), "over the budget"
-    )
+    assert {(left.location, left.reason) for left in left_out} == {
+        (SourceLocation(path), LeftOutReason.OVER_BUDGET) for path in ("1.md", "2.md", "4.md")
+    }
 
 
 async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_window_is_not_full(
@@ -104,7 +103,7 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
     await engine.over(asked.turn)
     receipt = await receipt_of(engine, asked.turn)
-    assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
+    assert (LeftOutReason.OVER_BUDGET, 1) in [(left.reason, left.round_number) for left in receipt.left_out]
     found = [s.round_number for s in receipt.segments if "marigold" in s.text]
     assert found == [1]
 
@@ -257,13 +256,17 @@ async def test_a_greeting_brings_nothing_along_and_nothing_stands_under_it(
 @pytest.mark.parametrize(
     ("scope", "words", "why"),
     [
-        (SearchScope(files=False), {"copper", "gold"}, [FILES_OFF]),
-        (SearchScope(conversations=False), {"brass"}, [CONVERSATIONS_OFF]),
-        (SearchScope(files=False, conversations=False), set(), [FILES_OFF, CONVERSATIONS_OFF]),
+        (SearchScope(files=False), {"copper", "gold"}, [LeftOutReason.FILES_NOT_SEARCHED]),
+        (SearchScope(conversations=False), {"brass"}, [LeftOutReason.CONVERSATIONS_NOT_SEARCHED]),
+        (
+            SearchScope(files=False, conversations=False),
+            set(),
+            [LeftOutReason.FILES_NOT_SEARCHED, LeftOutReason.CONVERSATIONS_NOT_SEARCHED],
+        ),
     ],
 )
 async def test_only_what_a_person_chose_is_searched_and_the_receipt_says_what_was_not(
-    engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[str]
+    engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[LeftOutReason]
 ) -> None:
     await samovar(engine, upstream)
     asked = await engine.open("What is the samovar made of?", scope=scope)

@@ -12,7 +12,7 @@ from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.files import lines_of, readable_within, text_of, texts_kept
+from tertulia.engine.files import NOT_READ, lines_of, readable_within, text_of, texts_kept
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
 from tertulia.store import attachments
@@ -59,6 +59,8 @@ async def read_all(
 
 
 async def _read(dependencies: Dependencies, attachment: Attachment, kept: Extracted | None) -> AttachedText:
+    if kept is NOT_READ:
+        return AttachedText(attachment.id, "", is_over_budget=True)
     try:
         extracted = kept or await text_of(dependencies, attachment)
     except TertuliaError as error:

@@ -17,7 +17,7 @@ from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.files import text_of
+from tertulia.engine.files import NOT_READ, text_of
 from tertulia.engine.turn_inputs import ProjectContext, SearchResults, TurnInputs, chosen_in, cited
 from tertulia.library.search import SearchQuery, find
 from tertulia.store import branches, messages
@@ -44,6 +44,8 @@ async def _whole(dependencies: Dependencies, at_hand: ProjectContext) -> tuple[I
 
 
 async def _file(dependencies: Dependencies, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
+    if kept is NOT_READ:
+        return IncludedFile(file.id, file.path, "", is_over_budget=True)
     try:
         read = kept or await text_of(dependencies, file)
     except TertuliaError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from tertulia.context.prompt_inputs import OVER_BUDGET
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
@@ -58,14 +57,18 @@ def texts_kept(
 ) -> tuple[Extracted | None, ...]:
     """The texts of several that were read before; None where one was not.
 
-    What is not readable together with the others is not taken into memory, and says why.
+    What is not readable together with the others is not taken into memory: NOT_READ stands in its place.
     """
     return tuple(
         extracted_texts.find(tx, file.content_hash, file.mime_type, VERSION)
         if file.id in readable
-        else Extracted("", file.mime_type, OVER_BUDGET)
+        else NOT_READ
         for file in files
     )
+
+
+NOT_READ = Extracted("", "")
+"""In place of a text that was not read, because no model has space for it."""
 
 
 def readable_within(most_bytes: int, files: Iterable[HasSizedContent]) -> frozenset[str]:

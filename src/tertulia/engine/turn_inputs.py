@@ -14,7 +14,7 @@ from tertulia.context.budget import (
     widest_window,
     window_start,
 )
-from tertulia.context.prompt_inputs import TAKEN_OUT, AttachedText, IncludedFile, PromptInputs
+from tertulia.context.prompt_inputs import AttachedText, IncludedFile, PromptInputs
 from tertulia.context.references import QUOTE_LIMIT
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit
@@ -26,6 +26,7 @@ from tertulia.core.models import WORKING_ROUNDS, Model
 from tertulia.core.passages import SearchScope
 from tertulia.core.personas import PersonaProfile
 from tertulia.core.projects import Project
+from tertulia.core.receipts import LeftOutReason
 from tertulia.core.step_instructions import ANSWER, StepInstructions
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
@@ -290,7 +291,8 @@ def _taken_out(tx: Tx, actor: Actor, turn: Turn) -> frozenset[str]:
         left_out = receipts.get(tx, actor, turn.message_id).left_out
     except NotFound:  # a crash took it
         return frozenset()
-    return frozenset(left.source_id for left in left_out if left.source_id and left.reason == TAKEN_OUT)
+    removed = LeftOutReason.REMOVED_BY_USER
+    return frozenset(left.source_id for left in left_out if left.source_id and left.reason is removed)
 
 
 def _rounds_with(tx: Tx, turn: Turn, models: Mapping[str, Model]) -> tuple[Round, ...]:

@@ -16,12 +16,13 @@ from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segm
 from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
+from tertulia.core.turns import Purpose
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
 from tertulia.store.transactions import Row, Tx, as_json
 
 
-def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
+def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt) -> None:
     """Stores a receipt. Its message must be stored first."""
     hashed = [(_hash(segment.text), segment) for segment in receipt.segments]
     texts = {hash: segment.text for hash, segment in hashed}
@@ -38,7 +39,6 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
         conversation_id=conversation_id,
         model=receipt.model,
         budget_tokens=receipt.budget_tokens,
-        cached_tokens=cached_tokens,
         effort=receipt.effort.value if receipt.effort else None,
         segments=as_json([{**unfolded(segment), "text": hash} for hash, segment in hashed]),
         left_out=as_json(receipt.left_out),
@@ -51,12 +51,8 @@ _SAVE_TEXT = text("""
 """)
 
 _SAVE = text("""
-    INSERT INTO receipts (
-        message_id, conversation_id, model, budget_tokens, cached_tokens, effort, segments, left_out
-    )
-    VALUES (
-        :message_id, :conversation_id, :model, :budget_tokens, :cached_tokens, :effort, :segments, :left_out
-    )
+    INSERT INTO receipts (message_id, conversation_id, model, budget_tokens, effort, segments, left_out)
+    VALUES (:message_id, :conversation_id, :model, :budget_tokens, :effort, :segments, :left_out)
 """)
 
 
@@ -78,8 +74,18 @@ def redact_source(tx: Tx, conversation_id: str, number: int | None, message_ids:
 
 def redact_branch(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
     """Redacts the messages of a deleted branch whose summary was brought back to this conversation."""
-    rows = tx.execute(_MENTIONS, conversation_id=conversation_id, word='"brought back"')
+    rows = tx.execute(_OF_SUMMARIES, conversation_id=conversation_id, summary=Purpose.SUMMARY.value)
     _redact_rows(tx, conversation_id, rows, None, message_ids)
+
+
+_OF_SUMMARIES = text("""
+    SELECT r.message_id, r.segments, r.left_out
+    FROM receipts AS r JOIN conversation_messages AS m ON m.id = r.message_id
+    WHERE r.conversation_id = :conversation_id AND m.round_number IN (
+        SELECT round_number FROM turns
+        WHERE conversation_id = :conversation_id AND purpose = :summary
+    )
+""")
 
 
 def _redact_rows(
@@ -97,11 +103,11 @@ def _redact_rows(
             segment.text for segment, is_deleted in zip(segments, deleted_flags, strict=True) if is_deleted
         }
         redacted = [
-            replace(segment, text=_DELETED_HASH, picture=None, name="") if is_deleted else segment
+            replace(segment, text=_DELETED_HASH, picture=None, location=None) if is_deleted else segment
             for segment, is_deleted in zip(segments, deleted_flags, strict=True)
         ]
         left_out = [
-            replace(entry, name="") if entry.source_id in message_ids else entry
+            replace(entry, location=None) if entry.source_id in message_ids else entry
             for entry in from_json(tuple[LeftOut, ...], row.left_out)
         ]
         tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=GONE_TEXT)
@@ -214,7 +220,7 @@ def _retrieved_ids(row: Row) -> tuple[str, ...]:
     segments = from_json(tuple[Segment, ...], row.segments)
     left_out = from_json(tuple[LeftOut, ...], row.left_out)
     sources = [(entry.layer, entry.source_id) for entry in segments if entry.text != _DELETED_HASH]
-    sources += [(entry.layer, entry.source_id) for entry in left_out if entry.name]
+    sources += [(entry.layer, entry.source_id) for entry in left_out if entry.location]
     retrieved = (Layer.RETRIEVED, Layer.ALWAYS)
     return tuple(dict.fromkeys(id for layer, id in sources if id and layer in retrieved))
 
