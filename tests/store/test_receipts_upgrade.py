@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ Json = dict[str, Any]
 @pytest.fixture(params=["sqlite", "postgres"])
 def upgrade(
     request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, ids: Ids, steps_before: Path
-) -> Iterator[Any]:
+) -> Any:
     kind: type[Sqlite] | type[Postgres] = Sqlite
     address = str(tmp_path / "before.db")
     if request.param == "postgres":
@@ -65,7 +64,7 @@ def upgrade(
         server = request.getfixturevalue("postgres_server")
         address = new_postgres_database(server, f"receipts_{request.node.originalname}"[:60])
     store = Upgrade(kind, address, clock, ids)
-    yield lambda segments, left_out: store.of(steps_before, segments, left_out)
+    return lambda segments, left_out: store.of(steps_before, segments, left_out)
 
 
 @pytest.fixture
@@ -100,7 +99,9 @@ def store_old_receipt(tx: Tx, segments: list[Json], left_out: list[Json]) -> tup
 _ADD_TEXT = text("INSERT INTO segments (conversation_id, hash, text) VALUES (:conversation_id, :hash, :text)")
 
 _ADD_RECEIPT = text("""
-    INSERT INTO receipts (message_id, conversation_id, model, budget_tokens, cached_tokens, segments, left_out)
+    INSERT INTO receipts (
+        message_id, conversation_id, model, budget_tokens, cached_tokens, segments, left_out
+    )
     VALUES (:message_id, :conversation_id, 'openai:gpt-4o', 8000, 5, :segments, :left_out)
 """)
 
