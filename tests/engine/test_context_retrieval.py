@@ -191,7 +191,7 @@ async def test_what_is_deleted_leaves_the_receipts_of_conversations_that_had_fou
     after = await receipt_of(engine, asked.turn)
     assert found_in(after) == {"brass", "copper", "gold"} - gone
     assert after.tokens == before.tokens
-    assert [s.text for s in after.segments].count(receipts.GONE_TEXT) == len(gone)
+    assert [s.text for s in after.segments].count(receipts.DELETED_TEXT) == len(gone)
     kept = await engine.db.read(
         lambda tx: str([row.text for row in tx.execute(text("SELECT text FROM segments"))])
     )

@@ -9,10 +9,11 @@ from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
 from tertulia.core.receipts import Layer, Receipt, Segment, SegmentReason
+from tertulia.core.turns import Purpose
 from tertulia.core.users import Actor
-from tertulia.store import conversations, files, messages, receipts
+from tertulia.store import conversations, files, messages, receipts, turns
 from tertulia.store.database import Database, Tx
-from tests.store.samples import RECEIPT, conversation, file, opened, reply
+from tests.store.samples import RECEIPT, conversation, file, opened, reply, turn
 
 
 def store_receipt(tx: Tx, ada: Actor, conversation_id: str, receipt: Receipt) -> str:
@@ -87,6 +88,29 @@ async def test_a_receipt_cannot_be_stored_without_its_message(db: Database, ada:
     chat = await db.write(lambda tx: conversation(tx, ada))
     with pytest.raises(NotFound):
         await db.write(lambda tx: receipts.save(tx, "no message", chat.id, RECEIPT))
+
+
+async def test_a_deleted_branch_is_redacted_in_every_version_of_its_summary(db: Database, ada: Actor) -> None:
+    segment = Segment(Layer.QUESTION, "user", "the secret", SegmentReason.BRANCH_ROUND, 3, "deleted")
+    receipt = replace(RECEIPT, segments=(segment,))
+
+    def summarise_twice(tx: Tx) -> list[str]:
+        chat = conversation(tx, ada)
+        first = opened(tx, ada, chat.id, purpose=Purpose.SUMMARY)
+        again = turn(tx, ada, chat.id, purpose=Purpose.RETRY, round_number=first.round_number)
+        turns.open(tx, again, "again")
+        replies = [reply(tx, first), reply(tx, again)]
+        for message in replies:
+            messages.add(tx, message)
+            receipts.save(tx, message.id, chat.id, receipt)
+        receipts.redact_branch(tx, chat.id, {"deleted"})
+        return [message.id for message in replies]
+
+    ids = await db.write(summarise_twice)
+    for id in ids:
+        [redacted] = (await db.read(lambda tx, id=id: receipts.get(tx, ada, id))).segments
+        assert redacted.text == receipts.DELETED_TEXT
+    assert "the secret" not in await db.read(texts)
 
 
 async def test_files_deleted_together_share_one_redaction_job(db: Database, ada: Actor) -> None:

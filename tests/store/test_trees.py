@@ -245,8 +245,8 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
     segments = (await db.read(lambda tx: receipts.get(tx, ada, later.id))).segments
     assert [(segment.text, segment.tokens) for segment in segments] == [
         ("Q1?", 1),
-        (receipts.GONE_TEXT, 3),
-        (receipts.GONE_TEXT, 3),
+        (receipts.DELETED_TEXT, 3),
+        (receipts.DELETED_TEXT, 3),
     ]
     with pytest.raises(NotFound):
         await db.read(lambda tx: receipts.get(tx, ada, deleted.id))

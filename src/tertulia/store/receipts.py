@@ -73,12 +73,12 @@ def redact_source(tx: Tx, conversation_id: str, number: int | None, message_ids:
 
 
 def redact_branch(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
-    """Redacts the messages of a deleted branch whose summary was brought back to this conversation."""
-    rows = tx.execute(_OF_SUMMARIES, conversation_id=conversation_id, summary=Purpose.SUMMARY.value)
+    """Redacts the messages of a deleted branch in the receipts of its summaries in this conversation."""
+    rows = tx.execute(_SUMMARIES, conversation_id=conversation_id, summary=Purpose.SUMMARY.value)
     _redact_rows(tx, conversation_id, rows, None, message_ids)
 
 
-_OF_SUMMARIES = text("""
+_SUMMARIES = text("""
     SELECT r.message_id, r.segments, r.left_out
     FROM receipts AS r JOIN conversation_messages AS m ON m.id = r.message_id
     WHERE r.conversation_id = :conversation_id AND m.round_number IN (
@@ -110,7 +110,7 @@ def _redact_rows(
             replace(entry, location=None) if entry.source_id in message_ids else entry
             for entry in from_json(tuple[LeftOut, ...], row.left_out)
         ]
-        tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=GONE_TEXT)
+        tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=DELETED_TEXT)
         tx.execute(_UPDATE, message_id=row.message_id, segments=as_json(redacted), left_out=as_json(left_out))
     for hash in sorted(hashes - {_DELETED_HASH}):
         tx.execute(_REMOVE_TEXT, conversation_id=conversation_id, hash=hash)
@@ -162,16 +162,16 @@ def redact_retrieved(tx: Tx, project_id: str, since: str) -> None:
     If turns are running in the project, a second job follows after they must have ended, because their
     prompts may hold the deleted text.
     """
-    payload = as_json(_DeletionScope(project_id, since[:ABOUT]))
+    payload = as_json(_DeletionScope(project_id, since[:TIME_PREFIX]))
     jobs.add_once(tx, FOUND_JOB, payload)
     if tx.maybe(_ANSWERING, project_id=project_id) is not None:
-        jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + FORGET_AFTER_MS)
+        jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + REDACT_AGAIN_AFTER_MS)
 
 
 FOUND_JOB = "forget_found"
-ABOUT = 5
+TIME_PREFIX = 5
 """This many leading characters of an id give its time to nine hours, so that deletions share one job."""
-FORGET_AFTER_MS = 3_600_000
+REDACT_AGAIN_AFTER_MS = 3_600_000
 """Longer than any turn takes."""
 
 _ANSWERING = text("""
@@ -244,8 +244,8 @@ def _select_existing(among: str) -> TextClause:
     """)
 
 
-GONE_TEXT = "(This was deleted.)"
-_DELETED_HASH = _hash(GONE_TEXT)
+DELETED_TEXT = "(This was deleted.)"
+_DELETED_HASH = _hash(DELETED_TEXT)
 
 _MENTIONS = text("""
     SELECT message_id, segments, left_out FROM receipts
@@ -281,7 +281,7 @@ def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
         model=row.model,
         budget_tokens=row.budget_tokens,
         segments=tuple(
-            replace(segment, text=WITHHELD if _is_withheld(tx, actor, segment) else texts[segment.text])
+            replace(segment, text=WITHHELD_TEXT if _is_withheld(tx, actor, segment) else texts[segment.text])
             for segment in segments
         ),
         left_out=from_json(tuple[LeftOut, ...], row.left_out),
@@ -295,7 +295,7 @@ def _cached_share(tx: Tx, actor: Actor, message_id: str) -> float:
     return usage.cached_tokens / usage.input_tokens if usage and usage.input_tokens else 0.0
 
 
-WITHHELD = "(Only the person who made this persona can read its instructions.)"
+WITHHELD_TEXT = "(Only the person who made this persona can read its instructions.)"
 
 
 def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:

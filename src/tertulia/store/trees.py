@@ -213,7 +213,7 @@ def _redact(tx: Tx, scope: _RedactionScope) -> None:
     """Redacts receipts now, and again later if turns are running, whose prompts may hold the deleted text."""
     _redact_now(tx, scope)
     if turns.waiting_or_running(tx, scope.conversation_id):
-        jobs.add(tx, FORGET_JOB, as_json(scope), run_at=tx.now + receipts.FORGET_AFTER_MS)
+        jobs.add(tx, FORGET_JOB, as_json(scope), run_at=tx.now + receipts.REDACT_AGAIN_AFTER_MS)
 
 
 def redact_again(tx: Tx, payload: str) -> None:
