@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, SourceLocation, cached_segments
 from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
@@ -40,7 +41,7 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt) -> Non
         model=receipt.model,
         budget_tokens=receipt.budget_tokens,
         effort=receipt.effort.value if receipt.effort else None,
-        segments=as_json([{**unfolded(segment), "text": hash} for hash, segment in hashed]),
+        segments=as_json([_stored(replace(segment, text=hash)) for hash, segment in hashed]),
         left_out=as_json(receipt.left_out),
     )
 
@@ -54,6 +55,18 @@ _SAVE = text("""
     INSERT INTO receipts (message_id, conversation_id, model, budget_tokens, effort, segments, left_out)
     VALUES (:message_id, :conversation_id, :model, :budget_tokens, :effort, :segments, :left_out)
 """)
+
+
+def _stored(segment: Segment) -> dict[str, Any]:
+    """The segment's fields without those that are None, which take much space and are the default."""
+    stored = _set_fields(segment)
+    if segment.location is not None:
+        stored["location"] = _set_fields(segment.location)
+    return stored
+
+
+def _set_fields(value: Segment | SourceLocation) -> dict[str, Any]:
+    return {name: field for name, field in unfolded(value).items() if field is not None}
 
 
 def _hash(content: str) -> str:
@@ -111,7 +124,12 @@ def _redact_rows(
             for entry in from_json(tuple[LeftOut, ...], row.left_out)
         ]
         tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=DELETED_TEXT)
-        tx.execute(_UPDATE, message_id=row.message_id, segments=as_json(redacted), left_out=as_json(left_out))
+        tx.execute(
+            _UPDATE,
+            message_id=row.message_id,
+            segments=as_json([_stored(segment) for segment in redacted]),
+            left_out=as_json(left_out),
+        )
     for hash in sorted(hashes - {_DELETED_HASH}):
         tx.execute(_REMOVE_TEXT, conversation_id=conversation_id, hash=hash)
 
