@@ -27,7 +27,7 @@ from tertulia.core.files import Content, Extracted, FileLimits, MetadataChange, 
 from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, SegmentReason
 from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import SeatRequest, Voice, assign_seats
@@ -267,7 +267,7 @@ def _must_be_whole(assembled: Assembled) -> None:
     """It would be cheap to show nothing."""
     shown = assembled.receipt.segments
     assert sum(segment.layer is Layer.ALWAYS for segment in shown) == ALWAYS
-    assert any(segment.reason == "attached" for segment in shown)
+    assert any(segment.reason is SegmentReason.ATTACHED for segment in shown)
     assert any(segment.layer is Layer.RETRIEVED and segment.source_id for segment in shown)
     assert len({segment.round_number for segment in shown if segment.layer is Layer.ROUNDS}) >= 5
 

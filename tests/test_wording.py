@@ -45,9 +45,11 @@ def test_no_page_of_the_docs_names_what_the_interface_calls_otherwise() -> None:
 
 
 def spoken() -> list[Path]:
-    """All modules but those of the council: their sentences are instructions for models."""
-    council = ROOM / "council"
-    return [path for path in sorted(ROOM.rglob("*.py")) if path.parent != council or path.stem == "__init__"]
+    """All modules, except that sentences of the council are instructions for models, and sentences of the
+    migrations are read from the database."""
+    others = (ROOM / "council", ROOM / "store" / "migrations" / "versions")
+    modules = sorted(ROOM.rglob("*.py"))
+    return [path for path in modules if path.parent not in others or path.stem == "__init__"]
 
 
 def sentences(path: Path) -> Iterator[str]:

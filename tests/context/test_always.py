@@ -10,7 +10,7 @@ from tertulia.context.assemble import assemble
 from tertulia.context.prompt_inputs import AttachedText, IncludedFile
 from tertulia.core.attachments import Attachment
 from tertulia.core.files import FileEntry, FileListing, Folder
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SegmentReason
 from tests.context.materials import TEXT, WIDE, count, hit, make_inputs, message, rounds
 
 
@@ -51,9 +51,9 @@ def test_a_partly_read_file_says_so_and_a_file_without_text_is_left_out_with_its
     assembled = assemble(make_inputs(always_included=(cut, locked)), count)
     assert "The file long.pdf, Only the first 5,000 pages were read [long.pdf:1-1]" in assembled.prompt.system
     assert "locked.pdf" not in assembled.prompt.system
-    assert [(item.source_id, item.reason) for item in assembled.receipt.left_out] == [
-        ("f2", "It is protected by a password.")
-    ]
+    [item] = assembled.receipt.left_out
+    assert (item.source_id, item.reason) == ("f2", LeftOutReason.UNREADABLE)
+    assert item.note == "It is protected by a password."
 
 
 def test_few_files_are_listed_by_name_and_many_by_folder():
@@ -79,10 +79,9 @@ def test_a_long_file_list_is_cut_to_its_share_of_the_budget(listing):
     assembled = assemble(
         make_inputs(rounds(1), file_listing=listing, model=small, max_output_tokens=200), count
     )
-    [listed] = [s for s in assembled.receipt.segments if s.reason.startswith("the project's files")]
+    [listed] = [s for s in assembled.receipt.segments if s.reason is SegmentReason.PARTIAL_FILE_LIST]
     shown = listed.text.count("\n- ") - 1
     assert listed.tokens <= assembled.receipt.budget_tokens * 0.2 + 10
-    assert listed.reason == "the project's files, as many as fit"
     noun = "folders" if listing.folders else "files"
     assert listed.text.endswith(f"- and {len(listing.folders or listing.entries) - shown} more {noun}")
 
@@ -97,7 +96,9 @@ def test_a_file_that_can_never_fit_is_left_out_without_counting_its_tokens():
 
     files = (IncludedFile("f", "dump.sql", "x" * 3_000_000),)
     receipt = assemble(make_inputs(always_included=files), counting).receipt
-    assert [(item.name, item.reason) for item in receipt.left_out] == [("dump.sql", "over the budget")]
+    assert [(item.location.path, item.reason) for item in receipt.left_out] == [
+        ("dump.sql", LeftOutReason.OVER_BUDGET)
+    ]
     assert max(lengths) < 10_000
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tertulia.context.assemble import assemble
-from tertulia.context.prompt_inputs import TAKEN_OUT, IncludedFile
+from tertulia.context.prompt_inputs import IncludedFile
 from tertulia.core.messages import Round, Status
 from tertulia.core.models import Tier
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SourceLocation
 from tests.context.materials import BERT, TABLE, WIDE, count, hit, make_inputs, message, round_, rounds
 
 
@@ -90,11 +90,19 @@ def test_removed_files_messages_and_chunks_are_absent_and_listed_as_left_out():
     assert "old plan" not in everything
     assert "Bert says" not in everything
     assert "Cara says 1" in everything
-    removed = [(item.source_id, item.name) for item in receipt.left_out if item.reason == TAKEN_OUT]
-    assert removed == [("f1", "always.md"), ("m1Bert", "round 1, Bert"), ("k1:1-2", "a.py:1-2")]
+    removed = [
+        (item.source_id, item.location)
+        for item in receipt.left_out
+        if item.reason is LeftOutReason.REMOVED_BY_USER
+    ]
+    assert removed == [
+        ("f1", SourceLocation("always.md")),
+        ("m1Bert", SourceLocation(speaker="Bert")),
+        ("k1:1-2", SourceLocation("a.py", 1, 2)),
+    ]
 
 
-def test_left_out_items_carry_the_names_that_people_know():
+def test_left_out_items_carry_their_location():
     small = replace(WIDE, context_window=1_100, tier=Tier.CHEAP)
     hits = tuple(hit(f"k{i}", "x" * 40, 1 - i / 20, path="a.py", start_line=i, end_line=9) for i in range(9))
     inputs = make_inputs(
@@ -105,11 +113,15 @@ def test_left_out_items_carry_the_names_that_people_know():
         max_output_tokens=200,
         question="x" * 2400,
     )
-    names = {item.name for item in assemble(inputs, count).receipt.left_out}
-    assert {"docs/long.md", "round 5", "a.py:5-9"} <= names
+    left_out = {(item.location, item.round_number) for item in assemble(inputs, count).receipt.left_out}
+    assert {
+        (SourceLocation("docs/long.md"), None),
+        (None, 5),
+        (SourceLocation("a.py", 5, 9), None),
+    } <= left_out
 
 
 def test_the_receipt_names_the_speaker_of_every_earlier_reply():
     assembled = assemble(make_inputs(rounds(1)), count)
     segments = [s for s in assembled.receipt.segments if s.layer is Layer.ROUNDS]
-    assert [s.name for s in segments] == ["", *(voice.name for voice in TABLE)]
+    assert [s.location for s in segments] == [None, *(SourceLocation(speaker=v.name) for v in TABLE)]

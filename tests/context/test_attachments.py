@@ -9,11 +9,11 @@ import pytest
 
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import picture_tokens
-from tertulia.context.prompt_inputs import TAKEN_OUT, AttachedText
+from tertulia.context.prompt_inputs import AttachedText
 from tertulia.core.attachments import Attachment
 from tertulia.core.models import Abilities
 from tertulia.core.prompts import Picture
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SegmentReason, SourceLocation
 from tests.context.materials import WIDE, count, hit, make_inputs, message, round_, rounds
 
 WITH_VISION = replace(WIDE, abilities=Abilities(vision=True))
@@ -31,8 +31,9 @@ def test_a_text_attachment_comes_right_before_its_question():
     assert assembled.prompt.messages[-1].content == (
         "Attached, notes.md:\n```\n# Notes\nBuy tea.\n```\n\nWhat is this?"
     )
-    [piece] = [s for s in assembled.receipt.segments if s.reason == "attached"]
-    assert (piece.layer, piece.source_id, piece.name) == (Layer.QUESTION, "a1", "notes.md")
+    [piece] = [s for s in assembled.receipt.segments if s.reason is SegmentReason.ATTACHED]
+    assert (piece.layer, piece.source_id) == (Layer.QUESTION, "a1")
+    assert piece.location == SourceLocation(file_name="notes.md")
 
 
 def test_an_attachment_of_an_earlier_round_has_the_same_place_and_bytes():
@@ -56,7 +57,11 @@ def test_a_model_without_vision_is_told_about_an_image_that_is_left_out():
     assert assembled.prompt.messages[-1].pictures == ()
     assert "(Attached, but not shown to you: photo.png.)" in assembled.prompt.messages[-1].content
     [item] = assembled.receipt.left_out
-    assert (item.name, item.reason, item.source_id) == ("photo.png", "this model cannot see images", "a2")
+    assert (item.location, item.reason, item.source_id) == (
+        SourceLocation(file_name="photo.png"),
+        LeftOutReason.NO_VISION,
+        "a2",
+    )
 
 
 def test_images_of_several_rounds_stay_with_their_messages():
@@ -72,14 +77,20 @@ def test_images_of_several_rounds_stay_with_their_messages():
     ]
 
 
-@pytest.mark.parametrize("change", [{"size_bytes": 5_000_001}, {"width": 8_001}, {"height": 30_000}], ids=str)
-def test_an_image_above_the_size_limits_is_left_out(change):
+@pytest.mark.parametrize(
+    ("change", "reason", "limit"),
+    [
+        ({"size_bytes": 5_000_001}, LeftOutReason.IMAGE_BYTES, 5_000_000),
+        ({"width": 8_001}, LeftOutReason.IMAGE_SIDE, 8_000),
+        ({"height": 30_000}, LeftOutReason.IMAGE_SIDE, 8_000),
+    ],
+    ids=str,
+)
+def test_an_image_above_a_size_limit_is_left_out_and_the_receipt_names_the_limit(change, reason, limit):
     receipt = assemble(
         make_inputs(question=question_with(replace(PHOTO, **change)), model=WITH_VISION), count
     ).receipt
-    assert [item.reason for item in receipt.left_out] == [
-        "models take images of up to 5 MB and 8,000 pixels a side"
-    ]
+    assert [(item.reason, item.limit) for item in receipt.left_out] == [(reason, limit)]
 
 
 def test_the_newest_images_are_shown_up_to_the_size_limit_of_a_request():
@@ -92,8 +103,11 @@ def test_the_newest_images_are_shown_up_to_the_size_limit_of_a_request():
         for round_ in rounds(4)
     )
     receipt = assemble(make_inputs(history, model=WITH_VISION), count).receipt
-    assert [s.name for s in receipt.segments if s.picture] == ["2.png", "3.png", "4.png"]
-    assert [(item.name, item.reason) for item in receipt.left_out] == [("1.png", "over the budget")]
+    shown = [s.location.file_name for s in receipt.segments if s.picture]
+    assert shown == ["2.png", "3.png", "4.png"]
+    assert [(item.location.file_name, item.reason) for item in receipt.left_out] == [
+        ("1.png", LeftOutReason.OVER_BUDGET)
+    ]
 
 
 def test_a_too_large_attachment_is_left_out_and_earlier_rounds_stay():
@@ -115,21 +129,28 @@ def test_a_too_large_attachment_is_left_out_and_earlier_rounds_stay():
         assert "word" not in "".join(m.content for m in assembled.prompt.messages)
         assert "question 1" in assembled.prompt.messages[0].content
         [item] = assembled.receipt.left_out
-        assert (item.name, item.reason, item.round_number) == ("notes.md", "over the budget", 3)
+        assert (item.location, item.round_number) == (SourceLocation(file_name="notes.md"), 3)
+        assert item.reason is LeftOutReason.OVER_BUDGET
         assert item.tokens > 20_000
 
 
 @pytest.mark.parametrize(
-    ("texts", "reason"),
+    ("texts", "reason", "note"),
     [
-        ((AttachedText("a1", "", "It is protected by a password."),), "It is protected by a password."),
-        ((AttachedText("a1", ""),), "it holds no text"),
-        ((), "it could not be read"),
+        (
+            (AttachedText("a1", "", "It is protected by a password."),),
+            LeftOutReason.UNREADABLE,
+            "It is protected by a password.",
+        ),
+        ((AttachedText("a1", ""),), LeftOutReason.NO_TEXT, ""),
+        ((AttachedText("a1", "", is_over_budget=True),), LeftOutReason.OVER_BUDGET, ""),
+        ((), LeftOutReason.UNREADABLE, "It could not be read."),
     ],
 )
-def test_an_unreadable_attachment_is_left_out_with_its_reason(texts, reason):
+def test_an_attachment_without_text_is_left_out_with_its_reason(texts, reason, note):
     assembled = assemble(make_inputs(question=question_with(NOTES), attachment_texts=texts), count)
-    assert [(item.name, item.reason) for item in assembled.receipt.left_out] == [("notes.md", reason)]
+    [item] = assembled.receipt.left_out
+    assert (item.location, item.reason, item.note) == (SourceLocation(file_name="notes.md"), reason, note)
     assert assembled.prompt.messages[-1].content.endswith("What is this?")
 
 
@@ -153,15 +174,14 @@ def test_a_removed_attachment_is_absent_from_the_prompt_and_listed_as_left_out()
     assembled = assemble(inputs, count)
     assert assembled.prompt.messages[-1].content == "What is this?"
     assert [(item.source_id, item.reason) for item in assembled.receipt.left_out] == [
-        ("a1", TAKEN_OUT),
-        ("a2", TAKEN_OUT),
+        ("a1", LeftOutReason.REMOVED_BY_USER),
+        ("a2", LeftOutReason.REMOVED_BY_USER),
     ]
 
 
-def retrieved_names(receipt):
-    return [
-        segment.name for segment in receipt.segments if segment.layer is Layer.RETRIEVED and segment.source_id
-    ]
+def retrieved_paths(receipt):
+    results = [s for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
+    return [segment.location.path for segment in results]
 
 
 def test_search_results_leave_out_passages_of_shown_attachments():
@@ -176,9 +196,9 @@ def test_search_results_leave_out_passages_of_shown_attachments():
     history = make_inputs((earlier_round,), attachment_texts=TEXTS, hits=hits)
     too_large = (AttachedText("a1", "Buy tea." + " word" * 200_000),)
     no_room = make_inputs(question=question_with(NOTES), attachment_texts=too_large, hits=hits)
-    assert retrieved_names(assemble(now, count).receipt) == ["other.md:1-1"]
-    assert retrieved_names(assemble(history, count).receipt) == ["other.md:1-1"]
-    assert retrieved_names(assemble(no_room, count).receipt) == ["notes.md:2-2", "other.md:1-1"]
+    assert retrieved_paths(assemble(now, count).receipt) == ["other.md"]
+    assert retrieved_paths(assemble(history, count).receipt) == ["other.md"]
+    assert retrieved_paths(assemble(no_room, count).receipt) == ["notes.md", "other.md"]
 
 
 def test_a_recalled_round_names_its_attachments():

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.context.assemble import WITH_THE_OLDEST, DoesNotFit, assemble
+from tertulia.context.assemble import DoesNotFit, assemble
 from tertulia.context.budget import budget_tokens, cacheable_tokens, tier_for, window_start
 from tertulia.core.models import WORKING_ROUNDS, Tier
 from tertulia.core.projects import ContextStrategy
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason
 from tests.context.materials import WIDE, count, make_inputs, round_, rounds
 
 
@@ -24,9 +24,8 @@ def test_the_window_has_the_rounds_of_its_tier_and_the_prompt_counts_hidden_roun
     assert working <= len(shown) < working * 1.5
     assert max(shown) == 40
     assert f"The first {40 - len(shown)} are not shown" in assembled.prompt.messages[-1].content
-    assert (
-        assembled.receipt.left_out[0].reason == f"the first {40 - len(shown)} rounds are outside the window"
-    )
+    outside = assembled.receipt.left_out[0]
+    assert (outside.reason, outside.round_number) == (LeftOutReason.OUTSIDE_WINDOW, 40 - len(shown))
 
 
 def test_a_minimal_context_strategy_lowers_a_smart_model_to_the_cheap_tier():
@@ -129,7 +128,10 @@ def test_a_small_budget_still_keeps_the_first_round_the_same_for_several_turns(t
     first_rounds = []
     for length in range(30, 60):
         receipt = assemble(make_inputs(history[:length], model=model, max_output_tokens=200), count).receipt
-        assert receipt.left_out[-1].reason in ("over the budget", WITH_THE_OLDEST)
+        assert receipt.left_out[-1].reason in (
+            LeftOutReason.OVER_BUDGET,
+            LeftOutReason.WITH_OLDER_ROUNDS,
+        )
         first_rounds.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
     assert first_rounds == sorted(first_rounds)
     assert len(set(first_rounds)) <= len(first_rounds) // 2 + 1

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from tertulia.context.assemble import WITH_THE_OLDEST, assemble, rebuild
+from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, picture_tokens, window_start
 from tertulia.context.fences import fenced
 from tertulia.context.prompt_inputs import PromptInputs
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SegmentReason, SourceLocation
 from tests.context.materials import ANNA, consecutive_turns, count, random_inputs
 
 
@@ -45,13 +45,18 @@ def test_a_round_is_shown_completely_or_not_at_all(inputs):
     for number in {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}:
         round_ = inputs.conversation.rounds[number - 1]
         shown = [s for s in receipt.segments if s.layer is Layer.ROUNDS]
-        sources = [s.source_id for s in shown if s.round_number == number and s.reason == "recent"]
+        sources = [
+            s.source_id for s in shown if s.round_number == number and s.reason is SegmentReason.RECENT
+        ]
         visible = [round_.question, *visible_replies(round_, inputs)]
         assert sorted(sources) == sorted(m.id for m in visible)
-        reported_ids = [item.source_id for item in receipt.left_out if item.reason.startswith("visibility ")]
+        reported_ids = [item.source_id for item in receipt.left_out if item.reason in BY_VISIBILITY]
         hidden_ids = {reply.id for reply in round_.replies if reply.content} - {m.id for m in visible}
         assert hidden_ids <= set(reported_ids)
         assert not set(reported_ids) & set(sources)
+
+
+BY_VISIBILITY = (LeftOutReason.HIDDEN_BY_OWN_LANE, LeftOutReason.HIDDEN_BY_CHOSEN)
 
 
 def visible_replies(round_: Round, inputs: PromptInputs) -> list[Message]:
@@ -116,18 +121,20 @@ def test_the_next_prompt_starts_with_the_same_bytes_unless_rounds_were_dropped(t
     first, second = (assemble(turn, count).receipt for turn in turns)
     stable = [s for s in first.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
     window_moved = window_has_moved(turns)
-    over_budget = any(item.reason == "over the budget" for item in second.left_out)
+    over_budget = any(item.reason is LeftOutReason.OVER_BUDGET for item in second.left_out)
     assert bytes_of(second.segments[: len(stable)]) == bytes_of(stable) or window_moved or over_budget
 
 
 @given(random_inputs())
 def test_at_least_half_of_the_rounds_that_fit_are_shown(inputs):
     receipt = assemble(inputs, count).receipt
-    dropped_too = [item.round_number for item in receipt.left_out if item.reason == WITH_THE_OLDEST]
+    dropped_too = [
+        item.round_number for item in receipt.left_out if item.reason is LeftOutReason.WITH_OLDER_ROUNDS
+    ]
     dropped = [
         item.round_number
         for item in receipt.left_out
-        if item.layer is Layer.ROUNDS and item.reason == "over the budget" and not item.source_id
+        if item.layer is Layer.ROUNDS and item.reason is LeftOutReason.OVER_BUDGET and not item.source_id
     ]
     shown = sorted({s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS})
     assert len(dropped_too) <= len(shown)
@@ -144,7 +151,7 @@ def test_the_cacheable_part_is_sent_again_with_the_same_bytes(turns):
     if (
         ends
         and not window_has_moved(turns)
-        and not any(item.reason == "over the budget" for item in second.receipt.left_out)
+        and not any(item.reason is LeftOutReason.OVER_BUDGET for item in second.receipt.left_out)
     ):
         length = ends[0] + 1
         assert [m.content for m in second.prompt.messages[:length]] == [
@@ -158,7 +165,9 @@ def test_attachments_and_references_keep_their_bytes_in_the_next_turn(turns):
     number = turns[0].conversation.question.round_number
     as_question = [s for s in first.segments if s.layer is Layer.QUESTION and s.round_number == number]
     as_history = [s for s in second.segments if s.layer is Layer.ROUNDS and s.round_number == number]
-    over_budget = any(item.reason == "over the budget" for item in (*first.left_out, *second.left_out))
+    over_budget = any(
+        item.reason is LeftOutReason.OVER_BUDGET for item in (*first.left_out, *second.left_out)
+    )
     assert bytes_of(as_history[: len(as_question)]) == bytes_of(as_question) or over_budget
 
 
@@ -175,7 +184,7 @@ def bytes_of(segments) -> list:
 @given(random_inputs())
 def test_every_attachment_is_shown_completely_or_left_out_with_a_reason(inputs):
     receipt = assemble(inputs, count).receipt
-    shown = {s.source_id: s for s in receipt.segments if s.reason == "attached"}
+    shown = {s.source_id: s for s in receipt.segments if s.reason is SegmentReason.ATTACHED}
     left_out = {item.source_id: item for item in receipt.left_out if (item.source_id or "").startswith("a")}
     rounds_shown = {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}
     questions = [round_.question for round_ in inputs.conversation.rounds if round_.number in rounds_shown]
@@ -186,7 +195,7 @@ def test_every_attachment_is_shown_completely_or_left_out_with_a_reason(inputs):
         id = attachment.id
         assert (id in shown) != (id in left_out)
         if id in left_out:
-            assert (left_out[id].name, bool(left_out[id].reason)) == (attachment.name, True)
+            assert left_out[id].location == SourceLocation(file_name=attachment.name)
         elif attachment.is_picture:
             assert shown[id].picture.content_hash == attachment.content_hash
         else:

@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 
 from tertulia.context.assemble import assemble
-from tertulia.context.prompt_inputs import TAKEN_OUT
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message, Quote, Round
 from tertulia.core.models import Tier
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SegmentReason, SourceLocation
 from tests.context.materials import BERT, TEXT, WIDE, count, hit, make_inputs, message, round_, rounds
 
 BERTS_REPLY = message(1, BERT, "Bert says 1")
@@ -58,10 +57,13 @@ def test_replied_to_and_quoted_messages_come_before_the_question_in_this_order()
     assert assembled.prompt.messages[-1].content.endswith(f"{REFERENCES}\n\nAnd now?")
     sources = [(s.reason, s.source_id, s.round_number) for s in assembled.receipt.segments if s.source_id]
     assert sources[-4:-1] == [
-        ("replied to", BERTS_REPLY.id, 2),
-        ("quoted", BERTS_REPLY.id, 2),
-        ("quoted", "gone", 2),
+        (SegmentReason.REPLIED_TO, BERTS_REPLY.id, 2),
+        (SegmentReason.QUOTED, BERTS_REPLY.id, 2),
+        (SegmentReason.QUOTED, "gone", 2),
     ]
+
+
+REFERENCE_REASONS = (SegmentReason.REPLIED_TO, SegmentReason.QUOTED)
 
 
 def test_a_question_in_the_history_keeps_its_references_with_the_same_bytes():
@@ -73,7 +75,7 @@ def test_a_question_in_the_history_keeps_its_references_with_the_same_bytes():
     next_turn = assemble(make_inputs(history, referenced_messages=(BERTS_REPLY,)), count)
     assert end.endswith(f"{REFERENCES}\n\nAnd now?")
     assert next_turn.prompt.messages[2].content.endswith(end)
-    segments = [s for s in next_turn.receipt.segments if s.reason in ("replied to", "quoted")]
+    segments = [s for s in next_turn.receipt.segments if s.reason in REFERENCE_REASONS]
     assert [(s.layer, s.round_number) for s in segments] == [(Layer.ROUNDS, 2)] * 3
 
 
@@ -90,13 +92,17 @@ def test_references_to_a_removed_message_are_left_out_as_well():
     assert "Bert says 1" not in everything
     assert "half a truth" not in everything
     assert everything.count("from what is gone") == 2
-    names = [item.name for item in assembled.receipt.left_out if item.reason == TAKEN_OUT]
-    assert names == [
-        "round 1, Bert",
-        "what round 2 replies to",
-        "what round 2 quotes",
-        "what round 3 replies to",
-        "what round 3 quotes",
+    removed = [
+        (item.round_number, item.location, item.reference)
+        for item in assembled.receipt.left_out
+        if item.reason is LeftOutReason.REMOVED_BY_USER
+    ]
+    assert removed == [
+        (1, SourceLocation(speaker="Bert"), None),
+        (2, None, SegmentReason.REPLIED_TO),
+        (2, None, SegmentReason.QUOTED),
+        (3, None, SegmentReason.REPLIED_TO),
+        (3, None, SegmentReason.QUOTED),
     ]
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tertulia.context.assemble import assemble
 from tertulia.context.budget import PER_MESSAGE
-from tertulia.context.prompt_inputs import TAKEN_OUT
+from tertulia.core.chunks import Match
 from tertulia.core.models import Tier
 from tertulia.core.projects import ContextStrategy
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, MatchQuality, SourceLocation
 from tests.context.materials import WIDE, count, hit, make_inputs, rounds
 
 
@@ -31,7 +31,11 @@ def test_a_search_result_states_its_source_and_its_reason():
     last = assembled.prompt.messages[-1].content
     assert "From tea.py [tea.py:4-9]:\n```\ndef brew(): ...\n```" in last
     assert 'From the conversation "Other talk", round 3, gpt:\n```\nGreen tea at 80 degrees.\n```' in last
-    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1:4-9"] == ["match"]
+    _, of_file, of_conversation = [s for s in assembled.receipt.segments if s.layer is Layer.RETRIEVED]
+    assert of_file.location == SourceLocation("tea.py", 4, 9)
+    assert of_file.match == MatchQuality(Match.GOOD, 0.91, "")
+    assert of_conversation.location == SourceLocation(conversation_title="Other talk", round_number=3)
+    assert of_conversation.round_number is None
 
 
 def test_a_receipt_names_who_wrote_each_message_that_was_found():
@@ -59,6 +63,7 @@ def test_the_best_hits_are_shown_and_the_receipt_lists_the_rest():
     shown = [s.source_id for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
     assert shown == ["k0:1-2", "k1:1-2", "k2:1-2"]
     assert [item.source_id for item in receipt.left_out] == ["k3:1-2", "k4:1-2", "k5:1-2"]
+    assert {(item.reason, item.limit) for item in receipt.left_out} == {(LeftOutReason.NOT_AMONG_BEST, 3)}
 
 
 def test_search_results_fill_at_most_a_fifth_of_the_budget_even_with_free_space():
@@ -68,7 +73,7 @@ def test_search_results_fill_at_most_a_fifth_of_the_budget_even_with_free_space(
     receipt = assemble(make_inputs(hits=hits, max_context_tokens=10_000), count).receipt
     shown = sum(s.tokens for s in receipt.segments if s.layer is Layer.RETRIEVED)
     assert 1_800 < shown <= 2_000
-    assert {item.reason for item in receipt.left_out} == {"over the limit for search results"}
+    assert {item.reason for item in receipt.left_out} == {LeftOutReason.OVER_SEARCH_SHARE}
 
 
 @pytest.mark.parametrize("size", range(150, 200))
@@ -107,4 +112,6 @@ def test_a_removed_message_keeps_its_whole_round_from_being_recalled():
         )
         receipt = assemble(inputs, count).receipt
         assert [s for s in receipt.segments if s.layer is Layer.RETRIEVED] == []
-        assert (TAKEN_OUT, 2) in [(item.reason, item.round_number) for item in receipt.left_out]
+        assert (LeftOutReason.REMOVED_BY_USER, 2) in [
+            (item.reason, item.round_number) for item in receipt.left_out
+        ]

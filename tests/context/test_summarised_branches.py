@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import budget_tokens
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, SegmentReason
 from tests.context.materials import WIDE, count, make_inputs, round_, rounds
 
 
@@ -47,7 +47,7 @@ def test_the_newest_complete_rounds_of_a_branch_that_fit_are_shown_and_the_rest_
     receipt = assembled.receipt
     assert receipt.tokens <= budget_tokens(model, inputs.max_output_tokens, inputs.project.max_context_tokens)
     assert rebuild(receipt) == assembled.prompt
-    segment_rounds = [s.round_number for s in receipt.segments if s.reason == "brought back"]
+    segment_rounds = [s.round_number for s in receipt.segments if s.reason is SegmentReason.BRANCH_ROUND]
     shown = sorted(set(segment_rounds))
     assert shown == [round_.number for round_ in branch][len(branch) - len(shown) :]
     assert all(segment_rounds.count(number) == 4 for number in shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertulia.context.assemble import assemble
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import speaker_of
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, LeftOutReason, SourceLocation
 from tests.context.materials import ANNA, BERT, TABLE, count, hit, make_inputs, message, round_, rounds
 
 
@@ -15,7 +15,8 @@ def test_a_voice_in_its_own_lane_sees_no_other_replies_and_the_receipt_lists_the
     everything = prompt.system + "".join(m.content for m in prompt.messages)
     assert "Bert" not in everything
     assert "Anna says 3" in everything
-    assert "round 3, Bert" in [item.name for item in assembled.receipt.left_out]
+    hidden = [(item.round_number, item.location) for item in assembled.receipt.left_out]
+    assert (3, SourceLocation(speaker="Bert")) in hidden
 
 
 def test_a_voice_in_its_own_lane_gets_no_search_results_from_other_voices():
@@ -28,10 +29,7 @@ def test_a_voice_in_its_own_lane_gets_no_search_results_from_other_voices():
     shown = [s.source_id for s in assembled.receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
     assert shown == ["k0", "k1"]
     [item] = assembled.receipt.left_out
-    assert (item.source_id, item.reason) == (
-        "k2",
-        "visibility “Each sees only you”: a reply of another voice",
-    )
+    assert (item.source_id, item.reason) == ("k2", LeftOutReason.HIDDEN_BY_OWN_LANE)
 
 
 def test_chosen_visibility_shows_only_the_reply_voted_best():

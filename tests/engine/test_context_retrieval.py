@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
 from tertulia.core.jobs import IndexRounds
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ProjectSettings, RetrievalConfig
-from tertulia.core.receipts import Layer, Receipt
+from tertulia.core.receipts import Layer, LeftOutReason, Receipt, SourceLocation
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
 from tertulia.engine.context_retrieval import retrieve
@@ -55,7 +54,7 @@ async def test_a_failed_search_leaves_the_files_in_the_prompt_and_is_named_in_th
     receipt = await receipt_of(engine, opened.turn)
     assert ["Be brief." in s.text for s in receipt.segments if s.layer is Layer.ALWAYS] == [True]
     assert "- tea.md (25 bytes)" in str(upstream.last.body)
-    assert [left.reason for left in receipt.left_out] == [SEARCH_FAILED]
+    assert [left.reason for left in receipt.left_out] == [LeftOutReason.SEARCH_FAILED]
     assert [str(one) for one in engine.incidents] == ["nobody thought of this"]
 
 
@@ -66,8 +65,8 @@ async def test_an_always_included_file_without_text_is_named_in_the_receipt(
     opened = await engine.open("Hello")
     await engine.over(opened.turn)
     [left] = (await receipt_of(engine, opened.turn)).left_out
-    assert (left.layer, left.name) == (Layer.ALWAYS, "seal.bin")
-    assert left.reason
+    assert (left.layer, left.location) == (Layer.ALWAYS, SourceLocation("seal.bin"))
+    assert left.reason is LeftOutReason.UNREADABLE
 
 
 async def test_only_as_much_text_is_loaded_as_the_largest_budget_holds(
@@ -87,9 +86,9 @@ async def test_only_as_much_text_is_loaded_as_the_largest_budget_holds(
     assert records.text_limit_bytes == 64_000
     assert [len(text.text) for text in records.files.texts if text] == [0, 40_000, 100, 0]
     left_out = (await receipt_of(engine, opened.turn)).left_out
-    assert {left.name: left.reason for left in left_out} == dict.fromkeys(
-        ("1.md", "2.md", "4.md"), "over the budget"
-    )
+    assert {(left.location, left.reason) for left in left_out} == {
+        (SourceLocation(path), LeftOutReason.OVER_BUDGET) for path in ("1.md", "2.md", "4.md")
+    }
 
 
 async def test_a_round_dropped_from_the_prompt_is_found_by_the_search(
@@ -107,7 +106,7 @@ async def test_a_round_dropped_from_the_prompt_is_found_by_the_search(
     asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
     await engine.over(asked.turn)
     receipt = await receipt_of(engine, asked.turn)
-    assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
+    assert (LeftOutReason.OVER_BUDGET, 1) in [(left.reason, left.round_number) for left in receipt.left_out]
     found = [s.round_number for s in receipt.segments if "marigold" in s.text]
     assert found == [1]
 
@@ -195,7 +194,7 @@ async def test_a_deleted_source_is_redacted_from_the_receipts_that_show_it(
     after = await receipt_of(engine, asked.turn)
     assert found_in(after) == {"brass", "copper", "gold"} - gone
     assert after.tokens == before.tokens
-    assert [s.text for s in after.segments].count(receipts.GONE_TEXT) == len(gone)
+    assert [s.text for s in after.segments].count(receipts.DELETED_TEXT) == len(gone)
     kept = await engine.db.read(
         lambda tx: str([row.text for row in tx.execute(sql("SELECT text FROM segments"))])
     )
@@ -260,13 +259,17 @@ async def test_a_greeting_finds_nothing_and_has_no_passages_below_it(
 @pytest.mark.parametrize(
     ("scope", "words", "why"),
     [
-        (SearchScope(files=False), {"copper", "gold"}, [FILES_OFF]),
-        (SearchScope(conversations=False), {"brass"}, [CONVERSATIONS_OFF]),
-        (SearchScope(files=False, conversations=False), set(), [FILES_OFF, CONVERSATIONS_OFF]),
+        (SearchScope(files=False), {"copper", "gold"}, [LeftOutReason.FILES_NOT_SEARCHED]),
+        (SearchScope(conversations=False), {"brass"}, [LeftOutReason.CONVERSATIONS_NOT_SEARCHED]),
+        (
+            SearchScope(files=False, conversations=False),
+            set(),
+            [LeftOutReason.FILES_NOT_SEARCHED, LeftOutReason.CONVERSATIONS_NOT_SEARCHED],
+        ),
     ],
 )
 async def test_the_search_covers_the_chosen_scope_and_the_receipt_names_the_rest(
-    engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[str]
+    engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[LeftOutReason]
 ) -> None:
     await samovar(engine, upstream)
     asked = await engine.open("What is the samovar made of?", scope=scope)

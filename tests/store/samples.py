@@ -11,7 +11,7 @@ from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.personas import PersonaProfile
-from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
+from tertulia.core.receipts import Layer, LeftOut, LeftOutReason, Receipt, Segment, SegmentReason
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.tables import TableSpec, VoiceRef
 from tertulia.core.turns import Draft, Purpose, Turn, TurnState
@@ -38,15 +38,27 @@ RECEIPT = Receipt(
     model="openai:gpt-4o",
     budget_tokens=8000,
     segments=(
-        Segment(Layer.SYSTEM, "system", "You are one of several.", "always", 6),
+        Segment(Layer.SYSTEM, "system", "You are one of several.", SegmentReason.INTRODUCTION, 6),
         Segment(
-            Layer.ROUNDS, "user", "Why is the sky blue?", "recent", 7, round_number=1, ends_cacheable=True
+            Layer.ROUNDS,
+            "user",
+            "Why is the sky blue?",
+            SegmentReason.RECENT,
+            7,
+            round_number=1,
+            ends_cacheable=True,
         ),
         Segment(
-            Layer.QUESTION, "user", "And at night?", "asked now", 4, round_number=2, starts_message=False
+            Layer.QUESTION,
+            "user",
+            "And at night?",
+            SegmentReason.ASKED_NOW,
+            4,
+            round_number=2,
+            starts_message=False,
         ),
     ),
-    left_out=(LeftOut(Layer.ROUNDS, "over budget", 900, round_number=0),),
+    left_out=(LeftOut(Layer.ROUNDS, LeftOutReason.OVER_BUDGET, 900, round_number=0),),
 )
 
 

@@ -12,7 +12,7 @@ from tertulia.core.attachments import UNSENT_KEPT_MS
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound
 from tertulia.core.projects import ProjectRole
 from tertulia.core.prompts import Picture
-from tertulia.core.receipts import Layer, LeftOut, Segment
+from tertulia.core.receipts import Layer, LeftOut, LeftOutReason, Segment, SegmentReason, SourceLocation
 from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
 from tertulia.store import (
@@ -218,9 +218,11 @@ async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: 
     photo = await db.write(lambda tx: attachment(tx, ada, "secret-photo.png"))
     question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
     await db.write(lambda tx: turns.set_state(tx, question.turn_id, TurnState.COMPLETE))
-    segment = Segment(Layer.ROUNDS, "user", "the secret", "attached", 3, notes.id, 1, name="secret-notes.md")
+    location = SourceLocation(file_name="secret-notes.md")
+    reason = SegmentReason.ATTACHED
+    segment = Segment(Layer.ROUNDS, "user", "the secret", reason, 3, notes.id, 1, location=location)
     picture = Picture(photo.content_hash, "image/png")
-    left_out = LeftOut(Layer.ROUNDS, "over the budget", 3, notes.id, 1, "secret-notes.md")
+    left_out = LeftOut(Layer.ROUNDS, LeftOutReason.OVER_BUDGET, 3, notes.id, 1, location)
     receipt = replace(
         RECEIPT, segments=(segment, replace(segment, picture=picture)), left_out=(left_out, *RECEIPT.left_out)
     )
@@ -228,7 +230,7 @@ async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: 
     def answer_later(tx: Tx) -> str:
         message = reply(tx, opened(tx, ada, chat.id))
         messages.add(tx, message)
-        receipts.save(tx, message.id, chat.id, receipt, 0)
+        receipts.save(tx, message.id, chat.id, receipt)
         turns.set_state(tx, message.turn_id, TurnState.COMPLETE)
         return message.id
 

@@ -205,7 +205,7 @@ def adas_ids(db: Database, ada: Actor, adas_home: str) -> ObjectIds:
         turn = opened(tx, ada, chat.id)
         message = reply(tx, turn)
         messages.add(tx, message)
-        receipts.save(tx, message.id, chat.id, RECEIPT, 0)
+        receipts.save(tx, message.id, chat.id, RECEIPT)
         return ObjectIds(
             user=ada.user_id,
             session=ada.session_id or "",

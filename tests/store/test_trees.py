@@ -12,7 +12,7 @@ from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.jobs import IndexRounds, encode
 from tertulia.core.messages import Message
 from tertulia.core.projects import ProjectRole
-from tertulia.core.receipts import Layer, Receipt, Segment
+from tertulia.core.receipts import Layer, Receipt, Segment, SegmentReason
 from tertulia.core.trees import DeletionPreview, MessageDeletionPreview, Siblings, TreeRound, Versions
 from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
@@ -222,18 +222,19 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
         deleted = regenerate(tx, replies[0][0], root.id, content="xylophone")
         later = reply(tx, opened(tx, ada, branch.id), text="I see.")
         messages.add(tx, later)
-        own_segment = Segment(Layer.QUESTION, "user", "Q1?", "asked now", 1)
-        round_segment = Segment(Layer.ROUNDS, "user", "[GPT-4o]: xylophone", "recent", 3, deleted.id, 1)
-        retrieved_segment = Segment(
-            Layer.RETRIEVED, "user", "round 1: xylophone!", "hit", 3, replies[0][1].id, 1
+        own_segment = Segment(Layer.QUESTION, "user", "Q1?", SegmentReason.ASKED_NOW, 1)
+        round_segment = Segment(
+            Layer.ROUNDS, "user", "[GPT-4o]: xylophone", SegmentReason.RECENT, 3, deleted.id, 1
         )
-        receipts.save(tx, deleted.id, root.id, Receipt(FIRST.model, 9, (own_segment,)), 0)
+        retrieved_segment = Segment(
+            Layer.RETRIEVED, "user", "round 1: xylophone!", SegmentReason.RETRIEVED, 3, replies[0][1].id, 1
+        )
+        receipts.save(tx, deleted.id, root.id, Receipt(FIRST.model, 9, (own_segment,)))
         receipts.save(
             tx,
             later.id,
             branch.id,
             Receipt(FIRST.model, 9, (own_segment, round_segment, retrieved_segment)),
-            0,
         )
         usage.add(tx, usage.of_reply(deleted, root.project_id, FIRST.model))
         return deleted, later
@@ -245,8 +246,8 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
     segments = (await db.read(lambda tx: receipts.get(tx, ada, later.id))).segments
     assert [(segment.text, segment.tokens) for segment in segments] == [
         ("Q1?", 1),
-        (receipts.GONE_TEXT, 3),
-        (receipts.GONE_TEXT, 3),
+        (receipts.DELETED_TEXT, 3),
+        (receipts.DELETED_TEXT, 3),
     ]
     with pytest.raises(NotFound):
         await db.read(lambda tx: receipts.get(tx, ada, deleted.id))

@@ -58,7 +58,7 @@ async def test_a_text_is_shown_with_its_message_and_is_no_file_of_the_project(
         "Attached, tea.docx:\n```\nOolong, ninety degrees."
     )
     [shown] = [s for s in (await receipt_of(ada, reply))["segments"] if s["reason"] == "attached"]
-    assert (shown["source_id"], shown["name"]) == (brought["id"], "tea.docx")
+    assert (shown["source_id"], shown["location"]["file_name"]) == (brought["id"], "tea.docx")
     assert (await ada.get(f"/api/projects/{ada.home}/files"))["items"] == []
 
 
@@ -85,7 +85,7 @@ async def test_a_picture_is_seen_by_those_with_eyes_and_the_others_receipt_says_
     assert picture == {"content_hash": brought["content_hash"], "mime_type": "image/png"}
     assert seen["left_out"] == []
     [left] = unseen["left_out"]
-    assert (left["name"], left["reason"]) == ("photo.png", "this model cannot see images")
+    assert (left["location"]["file_name"], left["reason"]) == ("photo.png", "no_vision")
 
 
 async def test_what_cannot_be_read_is_kept_and_named(ada: Person, upstream: Upstream) -> None:
@@ -94,8 +94,8 @@ async def test_what_cannot_be_read_is_kept_and_named(ada: Person, upstream: Upst
     (reply,) = await ada.hear("What does it say?", "alpha", **more)
     assert reply["content"] == "I see."
     [left] = (await receipt_of(ada, reply))["left_out"]
-    assert left["name"] == "broken.docx"
-    assert left["reason"].startswith("Its XML is broken")
+    assert (left["location"]["file_name"], left["reason"]) == ("broken.docx", "unreadable")
+    assert left["note"].startswith("Its XML is broken")
     assert (await ada.client.get(f"/api/attachments/{brought['id']}")).content == docx("<w:p>")
 
 
@@ -104,7 +104,7 @@ async def test_what_is_too_large_for_a_model_is_left_out_whole(ada: Person, upst
     more = {"project_id": ada.home, "attachments": [brought["id"]]}
     (reply,) = await ada.hear("What is it about?", "alpha", **more)
     [left] = (await receipt_of(ada, reply))["left_out"]
-    assert (left["name"], left["reason"]) == ("long.txt", "over the budget")
+    assert (left["location"]["file_name"], left["reason"]) == ("long.txt", "over_budget")
     assert "a long word" not in all_sent_to(upstream, "alpha")
 
 
@@ -114,10 +114,10 @@ async def test_what_a_voice_will_not_be_shown_is_said_before_it_is_asked(ada: Pe
     asked = {"text": "Well?", "voices": [{"model": "voices:alpha"}, {"model": "voices:beta"}]}
     more = {"project_id": ada.home, "attachments": [long["id"], photo["id"]]}
     seeing, blind = (await ada.post("/api/estimate", asked | more))["items"]
-    assert [(left["name"], left["reason"]) for left in seeing["left_out"]] == [
-        ("long.txt", "over the budget")
+    assert [(left["location"]["file_name"], left["reason"]) for left in seeing["left_out"]] == [
+        ("long.txt", "over_budget")
     ]
-    assert [left["name"] for left in blind["left_out"]] == ["long.txt", "photo.png"]
+    assert [left["location"]["file_name"] for left in blind["left_out"]] == ["long.txt", "photo.png"]
 
 
 async def test_it_is_counted_before_it_is_sent(ada: Person) -> None:

@@ -336,7 +336,7 @@ async def test_what_a_question_was_about_is_known_in_every_later_round_in_the_sa
         assert marks in shown(upstream.last)
         assert shown(upstream.last).endswith("And so?")
     receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
-    told = [s for s in receipt["segments"] if s["reason"] in ("replied to", "quoted")]
+    told = [s for s in receipt["segments"] if s["reason"] in ("replied_to", "quoted")]
     assert [(s["layer"], s["round_number"], s["source_id"]) for s in told] == [("rounds", 2, beta["id"])] * 2
     await ada.delete(f"/api/messages/{beta['id']}")
     receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")

@@ -34,7 +34,7 @@ async def test_a_model_is_told_whose_character_it_has_and_the_receipt_names_it(a
     [of_baker] = [reply for reply in replies if reply["voice"]["persona_id"]]
     receipt = await ada.get(f"/api/messages/{of_baker['id']}/receipt")
     [why] = [segment["reason"] for segment in receipt["segments"] if "Mention bread." in segment["text"]]
-    assert why == "the persona's instructions"
+    assert why == "persona_instructions"
 
 
 async def test_what_ones_own_persona_was_told_is_not_read_by_others_in_its_receipt(ada, bob, upstream):
@@ -48,7 +48,7 @@ async def test_what_ones_own_persona_was_told_is_not_read_by_others_in_its_recei
         own, other = [await told(person, one["id"]) for person in (ada, bob)]
         assert own["text"].endswith("Mention bread.")
         assert other["text"] == "(Only the person who made this persona can read its instructions.)"
-        assert (other["name"], other["tokens"]) == ("The Baker", own["tokens"])
+        assert (other["location"]["speaker"], other["tokens"]) == ("The Baker", own["tokens"])
     await ada.delete(f"/api/personas/{baker['id']}")
     assert (await told(ada, reply["id"]))["text"].endswith("Mention bread.")
     assert "bread" not in (await told(bob, reply["id"]))["text"]
@@ -58,7 +58,7 @@ async def test_what_ones_own_persona_was_told_is_not_read_by_others_in_its_recei
 
 async def told(person: Person, message_id: str) -> dict[str, Any]:
     receipt = await person.get(f"/api/messages/{message_id}/receipt")
-    [segment] = [s for s in receipt["segments"] if s["reason"] == "the persona's instructions"]
+    [segment] = [s for s in receipt["segments"] if s["reason"] == "persona_instructions"]
     return segment
 
 

@@ -149,7 +149,7 @@ async def test_the_receipt_says_why_each_part_was_shown(ada, upstream):
     recent = [source for layer, reason, source in told if reason == "recent"]
     assert len(recent) == 3
     assert {first[0]["id"], first[1]["id"]} < set(recent)
-    assert told[-1][:2] == ("question", "asked now")
+    assert told[-1][:2] == ("question", "asked_now")
     assert all(segment["tokens"] > 0 for segment in receipt["segments"])
     assert 0 < sum(segment["tokens"] for segment in receipt["segments"]) <= receipt["budget_tokens"]
 
@@ -191,9 +191,9 @@ async def test_over_thirty_rounds_each_tier_keeps_its_window_and_the_prefix_hold
         for reply in last:
             kept = earlier_rounds(shown(upstream, reply["voice"]["model"].split(":")[1])[-1])
             receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
-            assert [left["reason"] for left in receipt["left_out"]] == [
-                f"the first {ROUNDS - 1 - len(kept)} rounds are outside the window",
-                "not searched: search is off for this project",
+            assert [(left["reason"], left["round_number"]) for left in receipt["left_out"]] == [
+                ("outside_window", ROUNDS - 1 - len(kept)),
+                ("search_off", None),
             ]
 
 

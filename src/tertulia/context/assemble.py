@@ -11,11 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tertulia.context.attachments import DENSEST, AttachedSegments, TokenAllowance, attached, shown_texts
+from tertulia.context.attachments import (
+    DENSEST,
+    AttachedSegments,
+    TokenAllowance,
+    attached,
+    shown_texts,
+    why_no_text,
+)
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import PromptPart, parts
-from tertulia.context.prompt_inputs import OVER_BUDGET, TAKEN_OUT, CountTokens, PromptInputs
-from tertulia.context.references import references, taken_out
+from tertulia.context.prompt_inputs import CountTokens, PromptInputs
+from tertulia.context.references import references, removed_references
 from tertulia.context.retrieved import AlreadyShown, retrieve
 from tertulia.context.rounds import render_branch_round, render_round, unseen_replies
 from tertulia.context.step_instructions import step_segments
@@ -24,12 +31,18 @@ from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
 from tertulia.core.passages import Passage
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
+from tertulia.core.receipts import (
+    Layer,
+    LeftOut,
+    LeftOutReason,
+    Receipt,
+    Segment,
+    SegmentReason,
+    SourceLocation,
+)
 
 SEPARATOR = "\n\n"
 """Joins the segments of one message."""
-
-WITH_THE_OLDEST = "left out with the rounds before it, so that the provider's cache stays valid for longer"
 
 _CONTINUE = "Go on exactly where you stopped, in the middle of the sentence if need be. Repeat nothing."
 
@@ -114,7 +127,15 @@ def _system_segments(inputs: PromptInputs, budget: int, count: CountTokens) -> t
         return len(part.text) // 4 if cannot_fit else count(part.text)
 
     return tuple(
-        Segment(part.layer, "system", part.text, part.reason, size(part), part.source_id, name=part.name)
+        Segment(
+            part.layer,
+            "system",
+            part.text,
+            part.reason,
+            size(part),
+            part.source_id,
+            location=part.location,
+        )
         for part in parts(inputs, budget, count)
     )
 
@@ -134,12 +155,12 @@ def _refusal(inputs: PromptInputs, budget: int, needed: int, segments: Sequence[
 
 
 _ADVICE = {
-    "asked now": "Shorten the message",
-    "quoted": "Quote less",
-    "the project's instructions": "Most of it is the project's instructions: shorten them",
-    "the persona's instructions": "Most of it is the persona's instructions: shorten them",
-    "said in this round": "Most of it is the other replies of this round: ask fewer voices",
-    "to be continued": "Most of it is the reply so far: regenerate it instead of continuing",
+    SegmentReason.ASKED_NOW: "Shorten the message",
+    SegmentReason.QUOTED: "Quote less",
+    SegmentReason.PROJECT_INSTRUCTIONS: "Most of it is the project's instructions: shorten them",
+    SegmentReason.PERSONA_INSTRUCTIONS: "Most of it is the persona's instructions: shorten them",
+    SegmentReason.SAME_ROUND: "Most of it is the other replies of this round: ask fewer voices",
+    SegmentReason.REPLY_SO_FAR: "Most of it is the reply so far: regenerate it instead of continuing",
 }
 
 
@@ -158,7 +179,13 @@ def _fitting_files(
             fitting.append(segment)
         else:
             left_out.append(
-                LeftOut(Layer.ALWAYS, OVER_BUDGET, segment.tokens, segment.source_id, name=segment.name)
+                LeftOut(
+                    Layer.ALWAYS,
+                    LeftOutReason.OVER_BUDGET,
+                    segment.tokens,
+                    segment.source_id,
+                    location=segment.location,
+                )
             )
     return tuple(fitting), tuple(left_out)
 
@@ -166,10 +193,12 @@ def _fitting_files(
 def _unusable_files(inputs: PromptInputs) -> Iterator[LeftOut]:
     """The always-included files that a person removed or that have no text."""
     for file in inputs.files.always_included:
+        location = SourceLocation(path=file.path)
         if file.id in inputs.excluded_ids:
-            yield LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path)
+            yield LeftOut(Layer.ALWAYS, LeftOutReason.REMOVED_BY_USER, 0, file.id, location=location)
         elif not file.text:
-            yield LeftOut(Layer.ALWAYS, file.reason or "it holds no text", 0, file.id, name=file.path)
+            reason, note = why_no_text(file), file.reason or ""
+            yield LeftOut(Layer.ALWAYS, reason, 0, file.id, location=location, note=note)
 
 
 def _rounds_without_room(left_out: Sequence[LeftOut]) -> int:
@@ -180,7 +209,7 @@ def _rounds_without_room(left_out: Sequence[LeftOut]) -> int:
 def _round_note(inputs: PromptInputs, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
     """The note with the round's number; it changes every round."""
     note = _round_note_text(inputs, hidden)
-    return (Segment(Layer.QUESTION, "user", note, "where we are", count(note)),) if note else ()
+    return (Segment(Layer.QUESTION, "user", note, SegmentReason.ROUND_NOTE, count(note)),) if note else ()
 
 
 def _question_segments(inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
@@ -190,21 +219,20 @@ def _question_segments(inputs: PromptInputs, count: CountTokens) -> tuple[Segmen
     segments = [
         *references(question, Layer.QUESTION, inputs, count),
         Segment(
-            Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
+            Layer.QUESTION,
+            "user",
+            question.content,
+            SegmentReason.ASKED_NOW,
+            count(question.content),
+            question.id,
             question.round_number,
         ),
-    ]  # fmt: skip
+    ]
     segments += step_segments(inputs, count)
-    if inputs.partial_reply:
+    if partial := inputs.partial_reply:
         segments += [
-            Segment(
-                Layer.QUESTION,
-                "assistant",
-                inputs.partial_reply,
-                "to be continued",
-                count(inputs.partial_reply),
-            ),
-            Segment(Layer.QUESTION, "user", _CONTINUE, "how to go on", count(_CONTINUE)),
+            Segment(Layer.QUESTION, "assistant", partial, SegmentReason.REPLY_SO_FAR, count(partial)),
+            Segment(Layer.QUESTION, "user", _CONTINUE, SegmentReason.CONTINUE, count(_CONTINUE)),
         ]
     return tuple(segments)
 
@@ -230,7 +258,7 @@ def _branch_segments(
 
 def _missing_rounds_note(number: int, count: CountTokens) -> Segment:
     text = f"(There is no room for the first {number} rounds of the branch.)"
-    return Segment(Layer.QUESTION, "user", text, "what is missing", count(text))
+    return Segment(Layer.QUESTION, "user", text, SegmentReason.BRANCH_GAP, count(text))
 
 
 def _round_note_text(inputs: PromptInputs, hidden: int) -> str:
@@ -250,7 +278,8 @@ def _rounds_before_window(inputs: PromptInputs) -> int:
 
 def _outside_window(inputs: PromptInputs) -> tuple[LeftOut, ...]:
     hidden = _rounds_before_window(inputs)
-    return (LeftOut(Layer.ROUNDS, f"the first {hidden} rounds are outside the window", 0),) if hidden else ()
+    reason = LeftOutReason.OUTSIDE_WINDOW
+    return (LeftOut(Layer.ROUNDS, reason, 0, round_number=hidden),) if hidden else ()
 
 
 def _in_window(inputs: PromptInputs) -> tuple[Round, ...]:
@@ -283,7 +312,9 @@ def _hidden_replies(
         return tuple(replies)
     questions = [(round_.question, Layer.ROUNDS) for round_ in rounds]
     questions.append((inputs.conversation.question, Layer.QUESTION))
-    removed = (item for question, layer in questions for item in taken_out(question, layer, inputs, count))
+    removed = (
+        item for question, layer in questions for item in removed_references(question, layer, inputs, count)
+    )
     return (*replies, *removed)
 
 
@@ -297,8 +328,8 @@ class _RoundSegments:
     segments: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     """The attachments that were left out."""
-    reason: str = ""
-    """Why the round is left out; empty if it is shown."""
+    reason: LeftOutReason | None = None
+    """Why the round is left out; None if it is shown."""
 
 
 def _newest_fitting(
@@ -315,7 +346,7 @@ def _newest_fitting(
         size = _size(segments)
         is_full = is_full or size > allowance.tokens
         if is_full:
-            rendered.append(_RoundSegments(round_.number, size, reason=OVER_BUDGET))
+            rendered.append(_RoundSegments(round_.number, size, reason=LeftOutReason.OVER_BUDGET))
             continue
         allowance.tokens -= size
         attachments = attach(round_)
@@ -336,7 +367,8 @@ def _drop_in_steps(rounds: list[_RoundSegments], allowance: TokenAllowance) -> l
         first += 1
     extra = rounds[dropped:first]
     allowance.tokens += sum(_size(round_.segments) for round_ in extra)
-    dropped_too = [_RoundSegments(round_.number, round_.size, reason=WITH_THE_OLDEST) for round_ in extra]
+    reason = LeftOutReason.WITH_OLDER_ROUNDS
+    dropped_too = [_RoundSegments(round_.number, round_.size, reason=reason) for round_ in extra]
     return [*rounds[:dropped], *dropped_too, *rounds[first:]]
 
 
@@ -346,8 +378,7 @@ def _flatten(
     left_out: list[LeftOut] = []
     for round_ in rounds:
         if round_.reason:
-            name = f"round {round_.number}"
-            left_out.append(LeftOut(layer, round_.reason, round_.size, None, round_.number, name))
+            left_out.append(LeftOut(layer, round_.reason, round_.size, round_number=round_.number))
         left_out += round_.left_out
     return tuple(segment for round_ in rounds for segment in round_.segments), tuple(left_out)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
 from tertulia.context.fences import fenced
-from tertulia.context.prompt_inputs import OVER_BUDGET, TAKEN_OUT, AttachedText, CountTokens, PromptInputs
+from tertulia.context.prompt_inputs import AttachedText, CountTokens, IncludedFile, PromptInputs
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Picture
-from tertulia.core.receipts import Layer, LeftOut, Segment
+from tertulia.core.receipts import Layer, LeftOut, LeftOutReason, Segment, SegmentReason, SourceLocation
 
 PICTURE_BYTES = 5_000_000
 PICTURE_SIDE = 8_000
@@ -24,10 +24,6 @@ PICTURES_BYTES = 15_000_000
 DENSEST = 16
 """Characters per token, at most, in a text worth showing. A text longer than this times the free tokens is
 left out without counting its tokens."""
-
-
-SHOWN_REASON = "attached"
-"""The receipt's reason for a segment that shows an attachment."""
 
 
 @dataclass(slots=True)
@@ -61,7 +57,7 @@ def attached(
     left_out: list[LeftOut] = []
     for attachment in message.attachments:
         if attachment.id in inputs.excluded_ids:
-            left_out.append(_left_out(attachment, layer, message.round_number, TAKEN_OUT))
+            left_out.append(_left_out(attachment, layer, message.round_number, LeftOutReason.REMOVED_BY_USER))
             continue
         render = _picture_segment if attachment.is_picture else _text_segment
         segment = render(attachment, layer, message.round_number, inputs, allowance, count)
@@ -76,7 +72,7 @@ def attached(
 
 def shown_texts(segments: Iterable[Segment], inputs: PromptInputs) -> tuple[str, ...]:
     """The attachment texts among these segments."""
-    shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN_REASON}
+    shown_ids = {segment.source_id for segment in segments if segment.reason is SegmentReason.ATTACHED}
     return tuple(
         attachment.text for attachment in inputs.files.attachment_texts if attachment.id in shown_ids
     )
@@ -90,25 +86,31 @@ def _picture_segment(
     allowance: TokenAllowance,
     count: CountTokens,
 ) -> Segment | LeftOut:
-    if reason := _why_picture_hidden(attachment, inputs):
-        return _left_out(attachment, layer, number, reason)
+    if hidden := _why_picture_hidden(attachment, inputs):
+        return _left_out(attachment, layer, number, hidden.reason, limit=hidden.limit)
     text = f"Attached, {attachment.name}: an image, shown with this message."
     tokens = count(text) + picture_tokens(attachment.width, attachment.height)
     picture = Picture(attachment.content_hash, attachment.mime_type)
     segment = _segment(attachment, layer, number, text, tokens, picture)
     if allowance.takes(segment, attachment.size_bytes):
         return segment
-    return _left_out(attachment, layer, number, OVER_BUDGET, tokens)
+    return _left_out(attachment, layer, number, LeftOutReason.OVER_BUDGET, tokens)
 
 
-def _why_picture_hidden(picture: Attachment, inputs: PromptInputs) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    reason: LeftOutReason
+    limit: int | None = None
+
+
+def _why_picture_hidden(picture: Attachment, inputs: PromptInputs) -> _Hidden | None:
     """Why this model cannot be shown the image at all; None if it can."""
     if not inputs.model.abilities.vision:
-        return "this model cannot see images"
-    if picture.size_bytes > PICTURE_BYTES or max(picture.width or 0, picture.height or 0) > PICTURE_SIDE:
-        return (
-            f"models take images of up to {PICTURE_BYTES // 1_000_000} MB and {PICTURE_SIDE:,} pixels a side"
-        )
+        return _Hidden(LeftOutReason.NO_VISION)
+    if picture.size_bytes > PICTURE_BYTES:
+        return _Hidden(LeftOutReason.IMAGE_BYTES, PICTURE_BYTES)
+    if max(picture.width or 0, picture.height or 0) > PICTURE_SIDE:
+        return _Hidden(LeftOutReason.IMAGE_SIDE, PICTURE_SIDE)
     return None
 
 
@@ -122,20 +124,27 @@ def _text_segment(
 ) -> Segment | LeftOut:
     extracted = _extracted_text(attachment, inputs)
     if not extracted.text:
-        return _left_out(attachment, layer, number, extracted.reason or "it holds no text")
+        return _left_out(attachment, layer, number, why_no_text(extracted), note=extracted.reason or "")
     if len(extracted.text) > allowance.tokens * DENSEST:
-        return _left_out(attachment, layer, number, OVER_BUDGET, len(extracted.text) // 4)
+        return _left_out(attachment, layer, number, LeftOutReason.OVER_BUDGET, len(extracted.text) // 4)
     caveat = f" ({extracted.reason.rstrip('.')})" if extracted.reason else ""
     text = f"Attached, {attachment.name}{caveat}:\n{fenced(extracted.text)}"
     segment = _segment(attachment, layer, number, text, count(text))
     if allowance.takes(segment):
         return segment
-    return _left_out(attachment, layer, number, OVER_BUDGET, segment.tokens)
+    return _left_out(attachment, layer, number, LeftOutReason.OVER_BUDGET, segment.tokens)
+
+
+def why_no_text(file: AttachedText | IncludedFile) -> LeftOutReason:
+    """Why a file without text is left out. The reason that the extraction gives becomes the note."""
+    if file.is_over_budget:
+        return LeftOutReason.OVER_BUDGET
+    return LeftOutReason.UNREADABLE if file.reason else LeftOutReason.NO_TEXT
 
 
 def _extracted_text(attachment: Attachment, inputs: PromptInputs) -> AttachedText:
     matches = (text for text in inputs.files.attachment_texts if text.id == attachment.id)
-    return next(matches, AttachedText(attachment.id, "", "it could not be read"))
+    return next(matches, AttachedText(attachment.id, "", "It could not be read."))
 
 
 def _segment(
@@ -150,17 +159,27 @@ def _segment(
         layer=layer,
         role="user",
         text=text,
-        reason=SHOWN_REASON,
+        reason=SegmentReason.ATTACHED,
         tokens=tokens,
         source_id=attachment.id,
         round_number=number,
         picture=picture,
-        name=attachment.name,
+        location=SourceLocation(file_name=attachment.name),
     )
 
 
-def _left_out(attachment: Attachment, layer: Layer, number: int, reason: str, tokens: int = 0) -> LeftOut:
-    return LeftOut(layer, reason, tokens, attachment.id, number, attachment.name)
+def _left_out(
+    attachment: Attachment,
+    layer: Layer,
+    number: int,
+    reason: LeftOutReason,
+    tokens: int = 0,
+    *,
+    limit: int | None = None,
+    note: str = "",
+) -> LeftOut:
+    location = SourceLocation(file_name=attachment.name)
+    return LeftOut(layer, reason, tokens, attachment.id, number, location, limit=limit, note=note)
 
 
 def _hidden_note(attachment: Attachment, layer: Layer, number: int, count: CountTokens) -> Segment:
@@ -168,5 +187,12 @@ def _hidden_note(attachment: Attachment, layer: Layer, number: int, count: Count
     were none."""
     text = f"(Attached, but not shown to you: {attachment.name}.)"
     return Segment(
-        layer, "user", text, "attached, not shown", count(text), attachment.id, number, name=attachment.name
+        layer,
+        "user",
+        text,
+        SegmentReason.ATTACHED_NOT_SHOWN,
+        count(text),
+        attachment.id,
+        number,
+        location=SourceLocation(file_name=attachment.name),
     )

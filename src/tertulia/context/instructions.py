@@ -14,7 +14,7 @@ from tertulia.context import citations
 from tertulia.context.fences import fenced
 from tertulia.context.prompt_inputs import CountTokens, IncludedFile, PromptInputs
 from tertulia.core.files import FileEntry, FileListing
-from tertulia.core.receipts import Layer
+from tertulia.core.receipts import Layer, SegmentReason, SourceLocation
 from tertulia.core.text import visible
 
 _TABLE = (
@@ -39,35 +39,41 @@ LIST_SHARE = 0.2
 @dataclass(frozen=True, slots=True)
 class PromptPart:
     text: str
-    reason: str
+    reason: SegmentReason
     layer: Layer = Layer.SYSTEM
     source_id: str | None = None
-    name: str = ""
+    location: SourceLocation | None = None
 
 
 def parts(inputs: PromptInputs, budget: int, count: CountTokens) -> Iterator[PromptPart]:
     """The parts in an order that never changes, so that the beginning stays cached."""
-    yield PromptPart(_TABLE.format(name=inputs.voice.name), "who answers, and how the conversation works")
-    yield PromptPart(_PROJECT.format(project=inputs.project.name), "the project")
+    yield PromptPart(_TABLE.format(name=inputs.voice.name), SegmentReason.INTRODUCTION)
+    yield PromptPart(_PROJECT.format(project=inputs.project.name), SegmentReason.PROJECT)
     if inputs.project.instructions.strip():
         yield PromptPart(
             _INSTRUCTIONS.format(instructions=inputs.project.instructions.strip()),
-            "the project's instructions",
+            SegmentReason.PROJECT_INSTRUCTIONS,
         )
     if inputs.model.abilities.thinking and inputs.model.provider in _PROVIDERS:
-        yield PromptPart(_PROVIDERS[inputs.model.provider], "what this provider's models can do")
+        yield PromptPart(_PROVIDERS[inputs.model.provider], SegmentReason.PROVIDER_ADVICE)
     for file in inputs.files.always_included:
         if file.text and file.id not in inputs.excluded_ids:
-            yield PromptPart(_file_text(file), "always included", Layer.ALWAYS, file.id, file.path)
+            yield PromptPart(
+                _file_text(file),
+                SegmentReason.ALWAYS_INCLUDED,
+                Layer.ALWAYS,
+                file.id,
+                SourceLocation(path=file.path),
+            )
     if inputs.files.listing.count:
         yield _listing(inputs.files.listing, int(budget * LIST_SHARE), count)
-        yield PromptPart(citations.HOW_TO_CITE, "how to cite")
+        yield PromptPart(citations.HOW_TO_CITE, SegmentReason.HOW_TO_CITE)
     if inputs.persona_instructions:
         yield PromptPart(
             _CHARACTER.format(instructions=inputs.persona_instructions),
-            "the persona's instructions",
+            SegmentReason.PERSONA_INSTRUCTIONS,
             source_id=inputs.voice.persona_id,
-            name=inputs.voice.name,
+            location=SourceLocation(speaker=inputs.voice.name),
         )
 
 
@@ -84,11 +90,11 @@ def _listing(shelf: FileListing, limit: int, count: CountTokens) -> PromptPart:
     lines = [*map(_file_line, shelf.entries), *tops]
     complete = "\n".join([head, *lines])
     if count(complete) <= limit:
-        return PromptPart(complete, "the project's files")
+        return PromptPart(complete, SegmentReason.FILE_LIST)
     sizes = accumulate(count(f"{line}\n") for line in lines)
     fitting = sum(1 for _ in takewhile(lambda size: size <= limit, sizes))
     more = f"- and {len(lines) - fitting} more {'files' if shelf.entries else 'folders'}"
-    return PromptPart("\n".join([head, *lines[:fitting], more]), "the project's files, as many as fit")
+    return PromptPart("\n".join([head, *lines[:fitting], more]), SegmentReason.PARTIAL_FILE_LIST)
 
 
 def _file_line(file: FileEntry) -> str:

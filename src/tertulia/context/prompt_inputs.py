@@ -28,6 +28,8 @@ class IncludedFile:
     text: str
     reason: str | None = None
     """Why the text is missing or incomplete."""
+    is_over_budget: bool = False
+    """The text was not read, because no model of the turn has space for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,8 @@ class AttachedText:
     text: str
     reason: str | None = None
     """Why the text is missing or incomplete."""
-
-
-TAKEN_OUT = "taken out before it was asked again"
-OVER_BUDGET = "over the budget"
+    is_over_budget: bool = False
+    """The text was not read, because no model of the turn has space for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context.prompt_inputs import TAKEN_OUT, CountTokens, PromptInputs
+from tertulia.context.prompt_inputs import CountTokens, PromptInputs
 from tertulia.core.messages import Message, name_of
-from tertulia.core.receipts import Layer, LeftOut, Segment
+from tertulia.core.receipts import Layer, LeftOut, LeftOutReason, Segment, SegmentReason
 
 QUOTE_LIMIT = 300
 """The most characters of a message that is replied to."""
 
-_VERBS = {"replied to": "replies to", "quoted": "quotes"}
+_VERBS = {SegmentReason.REPLIED_TO: "Replies to", SegmentReason.QUOTED: "Quotes"}
 
 
 def references(
@@ -37,13 +37,19 @@ def references(
     )
 
 
-def taken_out(question: Message, layer: Layer, inputs: PromptInputs, count: CountTokens) -> Iterator[LeftOut]:
+def removed_references(
+    question: Message, layer: Layer, inputs: PromptInputs, count: CountTokens
+) -> Iterator[LeftOut]:
     """The references that are left out because a person removed the message they are from."""
     for reference in _references_of(question, inputs):
         if reference.message_id in inputs.excluded_ids:
-            name = f"what round {question.round_number} {_VERBS[reference.reason]}"
             yield LeftOut(
-                layer, TAKEN_OUT, count(reference.text), reference.message_id, question.round_number, name
+                layer,
+                LeftOutReason.REMOVED_BY_USER,
+                count(reference.text),
+                reference.message_id,
+                question.round_number,
+                reference=reference.reason,
             )
 
 
@@ -53,14 +59,14 @@ def named_only(question: Message, inputs: PromptInputs) -> Iterator[str]:
     for reference in _references_of(question, inputs):
         message = reference.message
         if message is not None and reference.message_id not in inputs.excluded_ids:
-            verb = _VERBS[reference.reason].capitalize()
-            yield f"({verb} {name_of(message)}, round {message.round_number}.)"
+            yield f"({_VERBS[reference.reason]} {name_of(message)}, round {message.round_number}.)"
 
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
     message_id: str
-    reason: str
+    reason: SegmentReason
+    """`replied_to` or `quoted`."""
     text: str
     message: Message | None
     """None if the message was deleted."""
@@ -70,11 +76,12 @@ def _references_of(question: Message, inputs: PromptInputs) -> Iterator[_Referen
     """The references of a question. A quotation stays with the question even when its message was deleted."""
     if question.reply_to_id is not None and (message := _find(question.reply_to_id, inputs)):
         text = f'[Replying to {name_of(message)}: "{_beginning(message.content)}"]'
-        yield _Reference(message.id, "replied to", text, message)
+        yield _Reference(message.id, SegmentReason.REPLIED_TO, text, message)
     for quote in question.quotes:
         message = _find(quote.message_id, inputs)
         name = f" {name_of(message)}" if message else ""
-        yield _Reference(quote.message_id, "quoted", f'[Quoting{name}: "{quote.text}"]', message)
+        text = f'[Quoting{name}: "{quote.text}"]'
+        yield _Reference(quote.message_id, SegmentReason.QUOTED, text, message)
 
 
 def _beginning(content: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.prompt_inputs import TAKEN_OUT, CountTokens, PromptInputs
+from tertulia.context.prompt_inputs import CountTokens, PromptInputs
 from tertulia.context.references import references
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round, Step, name_of
-from tertulia.core.receipts import Layer, LeftOut, Segment
+from tertulia.core.receipts import Layer, LeftOut, LeftOutReason, Segment, SegmentReason, SourceLocation
 
 
 def render_round(round_: Round, inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
@@ -43,14 +43,17 @@ def unseen_replies(round_: Round, inputs: PromptInputs, count: CountTokens) -> I
     visible = allowed - inputs.excluded_ids
     for reply in round_.replies:
         if _is_shown_later(reply) and reply.id not in visible:
-            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[inputs.conversation.visibility]
-            name = f"round {round_.number}, {name_of(reply)}"
-            yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
+            is_removed = reply.id in allowed
+            reason = (
+                LeftOutReason.REMOVED_BY_USER if is_removed else HIDDEN_BY[inputs.conversation.visibility]
+            )
+            speaker = SourceLocation(speaker=name_of(reply))
+            yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, speaker)
 
 
-WHY_UNSEEN = {
-    Visibility.OWN_LANE: "visibility “Each sees only you”: a reply of another voice",
-    Visibility.CHOSEN: "visibility “Only best replies”: another reply of this round was marked best",
+HIDDEN_BY = {
+    Visibility.OWN_LANE: LeftOutReason.HIDDEN_BY_OWN_LANE,
+    Visibility.CHOSEN: LeftOutReason.HIDDEN_BY_CHOSEN,
 }
 
 
@@ -74,11 +77,11 @@ def render_branch_round(round_: Round, inputs: PromptInputs, count: CountTokens)
             Layer.QUESTION,
             "user",
             text,
-            "brought back",
+            SegmentReason.BRANCH_ROUND,
             count(text),
             message.id,
             round_.number,
-            name=message.voice.name if message.voice else "",
+            location=_speaker(message),
         )
         for message, text in texts
     )
@@ -96,12 +99,16 @@ def _segment(round_: Round, message: Message, role: str, text: str, count: Count
         layer=Layer.ROUNDS,
         role="assistant" if role == "assistant" else "user",
         text=text,
-        reason="recent",
+        reason=SegmentReason.RECENT,
         tokens=count(text),
         source_id=message.id,
         round_number=round_.number,
-        name=message.voice.name if message.voice else "",
+        location=_speaker(message),
     )
+
+
+def _speaker(message: Message) -> SourceLocation | None:
+    return SourceLocation(speaker=message.voice.name) if message.voice else None
 
 
 def _is_own(reply: Message, inputs: PromptInputs) -> bool:

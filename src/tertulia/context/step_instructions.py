@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tertulia.context.prompt_inputs import CountTokens, PromptInputs
-from tertulia.core.receipts import Layer, Segment
+from tertulia.core.receipts import Layer, Segment, SegmentReason
 from tertulia.core.step_instructions import ShownReply
 from tertulia.core.turns import Style
 
@@ -23,9 +23,10 @@ def step_segments(inputs: PromptInputs, count: CountTokens) -> Iterator[Segment]
     for reply in inputs.step.shown:
         yield _reply_segment(reply, inputs, count)
     if task := inputs.step.task:
-        yield Segment(Layer.QUESTION, "user", task, f"what to do: {inputs.step.step}", count(task))
+        step = inputs.step.step
+        yield Segment(Layer.QUESTION, "user", task, SegmentReason.TASK, count(task), step=step)
     if style := _STYLES.get(inputs.style):
-        yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
+        yield Segment(Layer.QUESTION, "user", style, SegmentReason.STYLE, count(style))
 
 
 def _reply_segment(shown_reply: ShownReply, inputs: PromptInputs, count: CountTokens) -> Segment:
@@ -38,7 +39,7 @@ def _reply_segment(shown_reply: ShownReply, inputs: PromptInputs, count: CountTo
         Layer.QUESTION,
         "assistant" if is_own else "user",
         text,
-        "said in this round",
+        SegmentReason.SAME_ROUND,
         count(text),
         reply.id,
         reply.round_number,

@@ -61,9 +61,6 @@ class Match(StrEnum):
     prompt on its own."""
 
 
-CALLED = {Match.STRONG: "strong match", Match.GOOD: "match", Match.WEAK: "weak match"}
-
-
 @dataclass(frozen=True, slots=True)
 class Hit:
     chunk_id: str

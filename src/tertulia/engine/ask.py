@@ -354,7 +354,6 @@ class Ask:
         messages.add(tx, message)
         drafts.remove(tx, message.id)
         if self._assembled is not None and message.usage is not None:
-            cached = message.usage.cached_tokens
-            receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt, cached)
+            receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt)
             usage.add(tx, usage.of_reply(message, self._inputs.project_id, self._voice.model))
         return message

@@ -12,7 +12,7 @@ from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.files import lines_of, readable_within, stored_texts, text_of
+from tertulia.engine.files import NOT_READ, lines_of, readable_within, stored_texts, text_of
 from tertulia.engine.uploads import Chunks, Uploads, stage
 from tertulia.library.mime import pixels
 from tertulia.store import attachments
@@ -63,6 +63,8 @@ async def read_all(
 
 
 async def _read(dependencies: Dependencies, attachment: Attachment, stored: Extracted | None) -> AttachedText:
+    if stored is NOT_READ:
+        return AttachedText(attachment.id, "", is_over_budget=True)
     try:
         extracted = stored or await text_of(dependencies, attachment)
     except TertuliaError as error:

@@ -17,7 +17,7 @@ from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.files import text_of
+from tertulia.engine.files import NOT_READ, text_of
 from tertulia.engine.turn_inputs import TurnInputs
 from tertulia.engine.turn_records import (
     FileRecords,
@@ -100,6 +100,8 @@ async def _read_included(dependencies: Dependencies, files: FileRecords) -> tupl
 async def _included_file(
     dependencies: Dependencies, file: ProjectFile, stored: Extracted | None
 ) -> IncludedFile:
+    if stored is NOT_READ:
+        return IncludedFile(file.id, file.path, "", is_over_budget=True)
     try:
         extracted = stored or await text_of(dependencies, file)
     except TertuliaError as error:

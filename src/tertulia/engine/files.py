@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from tertulia.context.prompt_inputs import OVER_BUDGET
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
@@ -58,14 +57,18 @@ def stored_texts(
 ) -> tuple[Extracted | None, ...]:
     """The stored text of each file; None for one that has not been extracted yet.
 
-    A file whose id is not in `readable` is not loaded: its text is empty, with the reason.
+    A file whose id is not in `readable` is not loaded: NOT_READ stands in its place.
     """
     return tuple(
         extracted_texts.find(tx, file.content_hash, file.mime_type, VERSION)
         if file.id in readable
-        else Extracted("", file.mime_type, OVER_BUDGET)
+        else NOT_READ
         for file in files
     )
+
+
+NOT_READ = Extracted("", "")
+"""Stands for a text that was not read, because no model has space for it."""
 
 
 def readable_within(limit_bytes: int, files: Iterable[HasSizedContent]) -> frozenset[str]:

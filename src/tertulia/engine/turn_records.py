@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tertulia.context.attachments import DENSEST
 from tertulia.context.budget import budget_tokens, output_limit, widest_window
-from tertulia.context.prompt_inputs import TAKEN_OUT
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, FileListing, ProjectFile
@@ -19,6 +18,7 @@ from tertulia.core.models import Model
 from tertulia.core.passages import SearchScope
 from tertulia.core.personas import PersonaProfile
 from tertulia.core.projects import Project
+from tertulia.core.receipts import LeftOutReason
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -254,7 +254,8 @@ def _excluded_before(tx: Tx, actor: Actor, turn: Turn) -> frozenset[str]:
         left_out = receipts.get(tx, actor, turn.message_id).left_out
     except NotFound:  # A crash came before the receipt.
         return frozenset()
-    return frozenset(item.source_id for item in left_out if item.source_id and item.reason == TAKEN_OUT)
+    removed = LeftOutReason.REMOVED_BY_USER
+    return frozenset(item.source_id for item in left_out if item.source_id and item.reason is removed)
 
 
 def _rounds_up_to(tx: Tx, turn: Turn, models: Mapping[str, Model]) -> tuple[Round, ...]:

@@ -51,6 +51,7 @@ HISTORY = MigrationHistory(
         "0013",
         "0014",
         "0015",
+        "0016",
     )  # fmt: skip
 )
 

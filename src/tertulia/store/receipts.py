@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 from tertulia.core.jobs import RedactSearchReceipts
-from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, SourceLocation, cached_segments
 from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
+from tertulia.core.turns import Purpose
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
 from tertulia.store.column_values import as_json
@@ -22,7 +24,7 @@ from tertulia.store.sql import Statement, sql
 from tertulia.store.transactions import Row, Tx
 
 
-def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
+def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt) -> None:
     """Stores a receipt. Its message must be stored first."""
     hashed = [(_hash(segment.text), segment) for segment in receipt.segments]
     texts = {hash: segment.text for hash, segment in hashed}
@@ -39,9 +41,8 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
         conversation_id=conversation_id,
         model=receipt.model,
         budget_tokens=receipt.budget_tokens,
-        cached_tokens=cached_tokens,
         effort=receipt.effort.value if receipt.effort else None,
-        segments=as_json([{**unfolded(segment), "text": hash} for hash, segment in hashed]),
+        segments=as_json([_stored(replace(segment, text=hash)) for hash, segment in hashed]),
         left_out=as_json(receipt.left_out),
     )
 
@@ -52,13 +53,21 @@ _SAVE_TEXT = sql("""
 """)
 
 _SAVE = sql("""
-    INSERT INTO receipts (
-        message_id, conversation_id, model, budget_tokens, cached_tokens, effort, segments, left_out
-    )
-    VALUES (
-        :message_id, :conversation_id, :model, :budget_tokens, :cached_tokens, :effort, :segments, :left_out
-    )
+    INSERT INTO receipts (message_id, conversation_id, model, budget_tokens, effort, segments, left_out)
+    VALUES (:message_id, :conversation_id, :model, :budget_tokens, :effort, :segments, :left_out)
 """)
+
+
+def _stored(segment: Segment) -> dict[str, Any]:
+    """The segment's fields without those that are None, which take much space and are the default."""
+    stored = _set_fields(segment)
+    if segment.location is not None:
+        stored["location"] = _set_fields(segment.location)
+    return stored
+
+
+def _set_fields(value: Segment | SourceLocation) -> dict[str, Any]:
+    return {name: field for name, field in unfolded(value).items() if field is not None}
 
 
 def _hash(content: str) -> str:
@@ -78,9 +87,19 @@ def redact_source(tx: Tx, conversation_id: str, number: int | None, message_ids:
 
 
 def redact_branch(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
-    """Redacts the messages of a deleted branch whose summary was brought back to this conversation."""
-    rows = tx.execute(_MENTIONS, conversation_id=conversation_id, word='"brought back"')
+    """Redacts the messages of a deleted branch in the receipts of its summaries in this conversation."""
+    rows = tx.execute(_SUMMARIES, conversation_id=conversation_id, summary=Purpose.SUMMARY.value)
     _redact_rows(tx, conversation_id, rows, None, message_ids)
+
+
+_SUMMARIES = sql("""
+    SELECT r.message_id, r.segments, r.left_out
+    FROM receipts AS r JOIN conversation_messages AS m ON m.id = r.message_id
+    WHERE r.conversation_id = :conversation_id AND m.round_number IN (
+        SELECT round_number FROM turns
+        WHERE conversation_id = :conversation_id AND purpose = :summary
+    )
+""")
 
 
 def _redact_rows(
@@ -98,15 +117,20 @@ def _redact_rows(
             segment.text for segment, is_deleted in zip(segments, deleted_flags, strict=True) if is_deleted
         }
         redacted = [
-            replace(segment, text=_DELETED_HASH, picture=None, name="") if is_deleted else segment
+            replace(segment, text=_DELETED_HASH, picture=None, location=None) if is_deleted else segment
             for segment, is_deleted in zip(segments, deleted_flags, strict=True)
         ]
         left_out = [
-            replace(entry, name="") if entry.source_id in message_ids else entry
+            replace(entry, location=None) if entry.source_id in message_ids else entry
             for entry in from_json(tuple[LeftOut, ...], row.left_out)
         ]
-        tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=GONE_TEXT)
-        tx.execute(_UPDATE, message_id=row.message_id, segments=as_json(redacted), left_out=as_json(left_out))
+        tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=DELETED_TEXT)
+        tx.execute(
+            _UPDATE,
+            message_id=row.message_id,
+            segments=as_json([_stored(segment) for segment in redacted]),
+            left_out=as_json(left_out),
+        )
     for hash in sorted(hashes - {_DELETED_HASH}):
         tx.execute(_REMOVE_TEXT, conversation_id=conversation_id, hash=hash)
 
@@ -197,7 +221,7 @@ def _retrieved_ids(row: Row) -> tuple[str, ...]:
     segments = from_json(tuple[Segment, ...], row.segments)
     left_out = from_json(tuple[LeftOut, ...], row.left_out)
     sources = [(entry.layer, entry.source_id) for entry in segments if entry.text != _DELETED_HASH]
-    sources += [(entry.layer, entry.source_id) for entry in left_out if entry.name]
+    sources += [(entry.layer, entry.source_id) for entry in left_out if entry.location]
     retrieved = (Layer.RETRIEVED, Layer.ALWAYS)
     return tuple(dict.fromkeys(id for layer, id in sources if id and layer in retrieved))
 
@@ -226,8 +250,8 @@ def _select_existing(among: str) -> Statement:
     """)
 
 
-GONE_TEXT = "(This was deleted.)"
-_DELETED_HASH = _hash(GONE_TEXT)
+DELETED_TEXT = "(This was deleted.)"
+_DELETED_HASH = _hash(DELETED_TEXT)
 
 _MENTIONS = sql("""
     SELECT message_id, segments, left_out FROM receipts
@@ -261,7 +285,7 @@ def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
         model=row.model,
         budget_tokens=row.budget_tokens,
         segments=tuple(
-            replace(segment, text=WITHHELD if _is_withheld(tx, actor, segment) else texts[segment.text])
+            replace(segment, text=WITHHELD_TEXT if _is_withheld(tx, actor, segment) else texts[segment.text])
             for segment in segments
         ),
         left_out=from_json(tuple[LeftOut, ...], row.left_out),
@@ -275,7 +299,7 @@ def _cached_share(tx: Tx, actor: Actor, message_id: str) -> float:
     return usage.cached_tokens / usage.input_tokens if usage and usage.input_tokens else 0.0
 
 
-WITHHELD = "(Only the person who made this persona can read its instructions.)"
+WITHHELD_TEXT = "(Only the person who made this persona can read its instructions.)"
 
 
 def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:

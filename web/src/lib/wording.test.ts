@@ -33,9 +33,6 @@ const RETIRED = [
 const NAMES = new Set(['class', 'href', 'id', 'type', 'role', 'name', 'rel', 'viewBox', 'd', 'style']);
 const NAMES_BEGIN = /^data-|^aria-(controls|describedby|labelledby|owns)$/;
 
-/** Read from the server's records, and shown in other words. */
-const DATA = new Set(['who it is and how the table talks', 'brought back']);
-
 interface Text {
   where: string;
   words: string;
@@ -116,7 +113,7 @@ function inProgram(path: string, source: string): Text[] {
 
 /** A word alone, in small letters, is a name for programs: "synthesis", "persona:". */
 function isText(words: string): boolean {
-  if (words.startsWith('/api/') || DATA.has(words)) return false;
+  if (words.startsWith('/api/')) return false;
   return /^[A-Z]/.test(words.trim()) || /\S\s+\S/.test(words);
 }
 

@@ -2006,23 +2006,35 @@ export interface components {
             /** First Token Ms */
             first_token_ms: number | null;
         };
-        /** LeftOut */
+        /**
+         * LeftOut
+         * @description A part that is missing from the prompt.
+         */
         LeftOut: {
             layer: components["schemas"]["Layer"];
-            /** Reason */
-            reason: string;
+            reason: components["schemas"]["LeftOutReason"];
             /** Tokens */
             tokens: number;
             /** Source Id */
             source_id?: string | null;
             /** Round Number */
             round_number?: number | null;
+            location?: components["schemas"]["SourceLocation"] | null;
+            reference?: components["schemas"]["SegmentReason"] | null;
+            /** Limit */
+            limit?: number | null;
             /**
-             * Name
+             * Note
              * @default
              */
-            name: string;
+            note: string;
         };
+        /**
+         * LeftOutReason
+         * @description Why something is not in the prompt. The web writes the words: web/src/lib/format/reasons.ts.
+         * @enum {string}
+         */
+        LeftOutReason: "removed_by_user" | "over_budget" | "with_older_rounds" | "outside_window" | "hidden_by_own_lane" | "hidden_by_chosen" | "no_vision" | "image_bytes" | "image_side" | "no_text" | "unreadable" | "not_among_best" | "over_search_share" | "search_off" | "search_failed" | "files_not_searched" | "conversations_not_searched" | "other";
         /**
          * Location
          * @description The exact place of a chunk: lines and characters of a file, or round and speaker of a conversation.
@@ -2051,6 +2063,17 @@ export interface components {
          * @enum {string}
          */
         Match: "strong" | "match" | "weak";
+        /**
+         * MatchQuality
+         * @description How well a search result fits the question.
+         */
+        MatchQuality: {
+            strength: components["schemas"]["Match"] | null;
+            /** Score */
+            score: number | null;
+            /** Why */
+            why: string;
+        };
         /** Me */
         Me: {
             user: components["schemas"]["User"];
@@ -3165,8 +3188,7 @@ export interface components {
             role: "system" | "user" | "assistant";
             /** Text */
             text: string;
-            /** Reason */
-            reason: string;
+            reason: components["schemas"]["SegmentReason"];
             /** Tokens */
             tokens: number;
             /** Source Id */
@@ -3184,12 +3206,21 @@ export interface components {
              */
             starts_message: boolean;
             picture?: components["schemas"]["Picture"] | null;
+            location?: components["schemas"]["SourceLocation"] | null;
+            match?: components["schemas"]["MatchQuality"] | null;
+            step?: components["schemas"]["Step"] | null;
             /**
-             * Name
+             * Note
              * @default
              */
-            name: string;
+            note: string;
         };
+        /**
+         * SegmentReason
+         * @description Why a segment is in the prompt. The web writes the words: web/src/lib/format/reasons.ts.
+         * @enum {string}
+         */
+        SegmentReason: "introduction" | "project" | "project_instructions" | "provider_advice" | "file_list" | "partial_file_list" | "how_to_cite" | "persona_instructions" | "always_included" | "recent" | "attached" | "attached_not_shown" | "replied_to" | "quoted" | "search_introduction" | "retrieved" | "round_note" | "asked_now" | "same_round" | "task" | "style" | "reply_so_far" | "continue" | "branch_round" | "branch_gap" | "other";
         /**
          * ServerRole
          * @description The role of an account on this server; projects have roles of their own.
@@ -3248,6 +3279,27 @@ export interface components {
          * @enum {string}
          */
         Source: "file" | "conversation_message";
+        /**
+         * SourceLocation
+         * @description The place a text is from, in names that people know. A round of the same conversation is not in here:
+         *     it is the segment's round number.
+         */
+        SourceLocation: {
+            /** Path */
+            path?: string | null;
+            /** Start Line */
+            start_line?: number | null;
+            /** End Line */
+            end_line?: number | null;
+            /** File Name */
+            file_name?: string | null;
+            /** Conversation Title */
+            conversation_title?: string | null;
+            /** Round Number */
+            round_number?: number | null;
+            /** Speaker */
+            speaker?: string | null;
+        };
         /**
          * Span
          * @description A highlighted part of a snippet, as character offsets.

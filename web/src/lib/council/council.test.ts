@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Model, Persona, SavedTable } from '$lib/api/types';
+import type { LeftOut, LeftOutReason, Model, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
 import { pickerList } from './pickerList';
 import { factsOf, ofModel, ofPersona, typicalCost } from './minds';
@@ -391,12 +391,10 @@ describe('the estimate', () => {
   });
 
   it('names what a mind will not be shown, once for all who are not shown it', () => {
-    const long = { layer: 'question' as const, tokens: 9, source_id: 'a', round_number: 1 };
-    const left_out = [
-      { ...long, name: 'long.txt', reason: 'over the budget' },
-      { ...long, name: 'sea.png', reason: 'this model cannot see images' },
-    ];
-    const locked = { ...long, name: 'a.pdf', reason: 'It is locked.' };
+    const left = (file_name: string, reason: LeftOutReason, note = '') =>
+      ({ layer: 'question', reason, note, round_number: 1, location: { file_name } }) as LeftOut;
+    const left_out = [left('long.txt', 'over_budget'), left('sea.png', 'no_vision')];
+    const locked = left('a.pdf', 'unreadable', 'It is locked.');
     const items = [
       { ...item, left_out },
       { ...other, left_out: [...left_out, locked] },

@@ -1,6 +1,7 @@
 /** What a round would cost and how full each mind would be, as the server reckons before it is sent. */
 import type { Estimate, Voice } from '$lib/api/types';
 import { listed, totalOf, type Total } from '$lib/format/numbers';
+import { leftOutName, whyLeftOut } from '$lib/format/reasons';
 
 export interface Expected {
   /** Null when the price is unknown. */
@@ -59,9 +60,9 @@ function expectedOf({
 export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
   const files = new Map<string, string[]>();
   for (const { voice, left_out } of estimate?.items ?? []) {
-    for (const { name, reason } of left_out) {
-      if (!name || reason === BLIND) continue;
-      const what = `${name}: ${reason.replace(/\.$/, '')}.`;
+    for (const left of left_out) {
+      if (left.reason === 'no_vision') continue;
+      const what = `${leftOutName(left)}: ${whyLeftOut(left).replace(/\.$/, '')}.`;
       files.set(what, [...(files.get(what) ?? []), voice.name]);
     }
   }
@@ -77,8 +78,6 @@ export function fullest(items: Estimate['items']): { always: number; budget: num
     .map(({ always_tokens, budget_tokens }) => ({ always: always_tokens, budget: budget_tokens }));
   return parts.sort((a, b) => b.always / b.budget - a.always / a.budget)[0] ?? null;
 }
-
-const BLIND = 'this model cannot see images';
 
 /** What closing the round takes, where this mind is in the chair. */
 export function closingOf(

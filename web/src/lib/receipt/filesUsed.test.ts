@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import type { Receipt, Segment } from '$lib/api/types';
 import { filesUsedBy } from './filesUsed';
 
-const piece = (layer: Segment['layer'], text: string) =>
-  ({ layer, text, reason: '', name: '', tokens: 1, source_id: 'x', round_number: null }) as Segment;
+const file = (layer: Segment['layer'], path: string, start_line: number | null, end_line: number | null) =>
+  ({ layer, reason: 'retrieved', source_id: 'x', location: { path, start_line, end_line } }) as Segment;
 const receipt = {
   segments: [
-    piece('always', 'The file docs/all.md, whole:\n…'),
-    piece('retrieved', 'From docs/plan.md, lines 10 to 40:\n…'),
-    piece('retrieved', 'From src/a.ts, lines 1 to 9:\n…'),
+    file('always', 'docs/all.md', null, null),
+    file('retrieved', 'docs/plan.md', 10, 40),
+    file('retrieved', 'src/a.ts', 1, 9),
   ],
 } as unknown as Receipt;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Receipt, Segment, Usage } from '$lib/api/types';
+import type { LeftOut, Receipt, Segment, SourceLocation, Usage } from '$lib/api/types';
 import {
   cachedPart,
   layersOf,
-  leftOutName,
+  leftOutTitle,
   openAtFirst,
   sharesOf,
   takenOut,
@@ -23,7 +23,10 @@ function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segmen
     ends_cacheable: false,
     starts_message: true,
     picture: null,
-    name: '',
+    location: null,
+    match: null,
+    step: null,
+    note: '',
     ...change,
   };
 }
@@ -32,16 +35,45 @@ function receipt(...segments: Segment[]): Receipt {
   return { model: 'a:b', budget_tokens: 100, segments, left_out: [], effort: null, cached_segments: 0 };
 }
 
+function at(location: Partial<SourceLocation>): SourceLocation {
+  return {
+    path: null,
+    start_line: null,
+    end_line: null,
+    file_name: null,
+    conversation_title: null,
+    round_number: null,
+    speaker: null,
+    ...location,
+  };
+}
+
+function leftOut(change: Partial<LeftOut>): LeftOut {
+  return {
+    layer: 'rounds',
+    reason: 'over_budget',
+    tokens: 5,
+    source_id: null,
+    round_number: null,
+    location: null,
+    reference: null,
+    limit: null,
+    note: '',
+    ...change,
+  };
+}
+
 const passage = segment('retrieved', {
   text: 'From docs/auth.md [docs/auth.md:45-67]:\nA token',
-  reason: 'strong match · 3 of 4 words',
-  name: 'docs/auth.md:45-67',
+  reason: 'retrieved',
+  match: { strength: 'strong', score: 0.8, why: '3 of 4 words' },
+  location: at({ path: 'docs/auth.md', start_line: 45, end_line: 67 }),
   source_id: 'chunk',
 });
 
 describe('a receipt', () => {
   it('names a passage by its file and lines and says how well it matched', () => {
-    const [layer] = layersOf(receipt(segment('retrieved', { reason: 'what follows' }), passage));
+    const [layer] = layersOf(receipt(segment('retrieved', { reason: 'search_introduction' }), passage));
     expect(layer).toMatchObject({ name: 'Found by search', count: '1 passage', tokens: 20 });
     expect(layer!.pieces).toEqual([
       {
@@ -60,11 +92,11 @@ describe('a receipt', () => {
   it('says where each piece can be read: a file, its lines, or a round', () => {
     const places = layersOf(
       receipt(
-        segment('always', { text: 'The file docs/plan.md, as far as it was read:\n…', name: 'docs/plan.md' }),
+        segment('always', { reason: 'always_included', location: at({ path: 'docs/plan.md' }) }),
         segment('rounds', { round_number: 2 }),
-        segment('retrieved', { source_id: 'a', text: 'Cite as [docs/a b.md:3]:\nwords [no.md:9]' }),
-        segment('retrieved', { source_id: 'b', text: 'From the conversation "[x.md:1]", round 4, beta:' }),
-        segment('question', { reason: 'asked now', text: 'From x.md, lines 1 to 2:' }),
+        segment('retrieved', { location: at({ path: 'docs/a b.md', start_line: 3, end_line: 3 }) }),
+        segment('retrieved', { location: at({ conversation_title: 'Trains', round_number: 4 }) }),
+        segment('question', { reason: 'asked_now', text: 'From x.md, lines 1 to 2:' }),
       ),
     ).flatMap(({ pieces }) => pieces.map(({ place }) => place));
     expect(places).toEqual([
@@ -81,13 +113,15 @@ describe('a receipt', () => {
       receipt(
         segment('rounds', { round_number: 1, source_id: 'q', text: '[odd]: a question' }),
         segment('rounds', { round_number: 1, source_id: 'own', role: 'assistant' }),
-        segment('rounds', { round_number: 1, source_id: 'other', text: '[Beta]: no' }),
+        segment('rounds', { round_number: 1, source_id: 'other', location: at({ speaker: 'Beta' }) }),
+        segment('rounds', { round_number: 1, source_id: 'nameless' }),
       ),
     );
     expect(layer!.pieces.map(({ name, without }) => [name, without])).toEqual([
       ['Round 1, the question', null],
       ['Round 1, its own reply', 'own'],
       ['Round 1, Beta', 'other'],
+      ['Round 1, a reply', 'nameless'],
     ]);
   });
 
@@ -95,8 +129,13 @@ describe('a receipt', () => {
     const [layer] = layersOf(
       receipt(
         segment('rounds', { round_number: 1, source_id: 'q' }),
-        segment('rounds', { round_number: 1, source_id: 'own', role: 'assistant', name: 'gpt-4o mini' }),
-        segment('rounds', { round_number: 1, source_id: 'other', text: '[Beta]: no', name: 'Beta' }),
+        segment('rounds', {
+          round_number: 1,
+          source_id: 'own',
+          role: 'assistant',
+          location: at({ speaker: 'gpt-4o mini' }),
+        }),
+        segment('rounds', { round_number: 1, source_id: 'other', location: at({ speaker: 'Beta' }) }),
       ),
     );
     expect(layer!.pieces.map(({ name }) => name)).toEqual([
@@ -110,9 +149,18 @@ describe('a receipt', () => {
     const picture = { content_hash: 'x', mime_type: 'image/png' };
     const [layer] = layersOf(
       receipt(
-        segment('question', { reason: 'attached', source_id: 'a', name: 'rota.md' }),
-        segment('question', { reason: 'attached', source_id: 'b', name: 'sea.png', picture }),
-        segment('question', { reason: 'attached, not shown', source_id: 'c', name: 'film.bin' }),
+        segment('question', { reason: 'attached', source_id: 'a', location: at({ file_name: 'rota.md' }) }),
+        segment('question', {
+          reason: 'attached',
+          source_id: 'b',
+          location: at({ file_name: 'sea.png' }),
+          picture,
+        }),
+        segment('question', {
+          reason: 'attached_not_shown',
+          source_id: 'c',
+          location: at({ file_name: 'film.bin' }),
+        }),
       ),
     );
     expect(layer!.pieces.map(({ name, why, picture }) => [name, why, picture])).toEqual([
@@ -123,13 +171,18 @@ describe('a receipt', () => {
   });
 
   it('names what was attached, and lets it be left out, now and later', () => {
-    const photo = { reason: 'attached', source_id: 'a', name: 'photo.png', round_number: 1 };
+    const photo = {
+      reason: 'attached' as const,
+      source_id: 'a',
+      location: at({ file_name: 'photo.png' }),
+      round_number: 1,
+    };
     const [rounds, question] = layersOf(
       receipt(
         segment('rounds', photo),
         segment('rounds', { round_number: 1, source_id: 'q' }),
         segment('question', { ...photo, round_number: 2 }),
-        segment('question', { reason: 'asked now', source_id: 'q2' }),
+        segment('question', { reason: 'asked_now', source_id: 'q2' }),
       ),
     );
     expect(rounds!.pieces.map(({ name, without }) => [name, without])).toEqual([
@@ -146,7 +199,7 @@ describe('a receipt', () => {
     const about = { round_number: 2, source_id: 'said' };
     const [layer] = layersOf(
       receipt(
-        segment('rounds', { ...about, reason: 'replied to', text: '[Replying to Beta: "no"]' }),
+        segment('rounds', { ...about, reason: 'replied_to', text: '[Replying to Beta: "no"]' }),
         segment('rounds', { ...about, reason: 'quoted', text: '[Quoting Beta: "no"]' }),
         segment('rounds', { round_number: 2, source_id: 'q', reason: 'recent' }),
       ),
@@ -159,25 +212,27 @@ describe('a receipt', () => {
   });
 
   it('names each part of the question by what it is for', () => {
-    const parts = [
-      'where we are',
-      'said in this round',
-      'what to do: critique',
-      'to be continued',
-      'how to go on',
+    const parts: Partial<Segment>[] = [
+      { reason: 'round_note' },
+      { reason: 'same_round' },
+      { reason: 'task', step: 'critique' },
+      { reason: 'reply_so_far' },
+      { reason: 'continue' },
+      { reason: 'other', note: 'as it was called once' },
     ];
-    const [layer] = layersOf(receipt(...parts.map((reason) => segment('question', { reason }))));
+    const [layer] = layersOf(receipt(...parts.map((part) => segment('question', part))));
     expect(layer!.pieces.map(({ name }) => name)).toEqual([
       'Round number and title',
       'Reply of this round',
       'Instructions: critique',
       'The reply so far',
       'Request to continue',
+      'As it was called once',
     ]);
   });
 
   it('never offers to leave out the question itself', () => {
-    const [layer] = layersOf(receipt(segment('question', { reason: 'asked now', source_id: 'q' })));
+    const [layer] = layersOf(receipt(segment('question', { reason: 'asked_now', source_id: 'q' })));
     expect(layer!.pieces[0]).toMatchObject({ name: 'Your message', without: null });
   });
 
@@ -212,22 +267,38 @@ describe('a receipt', () => {
   });
 
   it('knows what was taken out before, so that it stays out', () => {
-    const left = { layer: 'retrieved' as const, tokens: 5, round_number: null, name: 'a.md' };
     const left_out = [
-      { ...left, source_id: 'k1', reason: 'taken out before it was asked again' },
-      { ...left, source_id: 'k2', reason: 'not among the 3 best' },
+      leftOut({ source_id: 'k1', reason: 'removed_by_user' }),
+      leftOut({ source_id: 'k2', reason: 'not_among_best', limit: 3 }),
     ];
     expect(takenOut({ ...receipt(), left_out })).toEqual(['k1']);
   });
 
   it('names what was left out', () => {
-    const left = { reason: 'over the budget', tokens: 5, source_id: null, round_number: 3, name: '' };
-    expect(leftOutName({ ...left, layer: 'always', name: 'docs/plan.md' })).toBe('docs/plan.md');
-    expect(leftOutName({ ...left, layer: 'rounds', name: 'round 3' })).toBe('Round 3');
-    expect(leftOutName({ ...left, layer: 'rounds', name: 'photo.png' })).toBe('photo.png');
-    expect(leftOutName({ ...left, layer: 'rounds' })).toBe('Round 3');
-    expect(leftOutName({ ...left, layer: 'rounds', round_number: null })).toBe('Earlier rounds');
-    expect(leftOutName({ ...left, layer: 'retrieved', round_number: null })).toBe('A passage');
+    const names = [
+      leftOut({ layer: 'always', location: at({ path: 'docs/plan.md' }) }),
+      leftOut({ round_number: 3, location: at({ file_name: 'photo.png' }) }),
+      leftOut({ round_number: 3 }),
+      leftOut({ round_number: 3, location: at({ speaker: 'Beta' }) }),
+      leftOut({ round_number: 3, reference: 'quoted' }),
+      leftOut({ reason: 'outside_window', round_number: 20 }),
+      leftOut({ layer: 'retrieved', location: at({ path: 'a.md', start_line: 3, end_line: 3 }) }),
+      leftOut({ layer: 'retrieved', location: at({ conversation_title: '', round_number: 2 }) }),
+      leftOut({ layer: 'retrieved', reason: 'search_off' }),
+      leftOut({ layer: 'retrieved' }),
+    ].map(leftOutTitle);
+    expect(names).toEqual([
+      'docs/plan.md',
+      'photo.png',
+      'Round 3',
+      'Round 3, Beta',
+      'What round 3 quotes',
+      'Earlier rounds',
+      'a.md:3',
+      'Round 2',
+      'The search',
+      'A passage',
+    ]);
   });
 });
 

@@ -1,7 +1,8 @@
 /** A receipt as people read it: layers in their order, each piece with a name, why it is there, what it takes. */
 import { addressOf } from '$lib/attachments/attachments';
-import type { Layer, LeftOut, Prices, Receipt, Segment, Usage } from '$lib/api/types';
+import type { Layer, LeftOut, Prices, Receipt, Segment, SegmentReason, Usage } from '$lib/api/types';
 import { counted, tokens } from '$lib/format/numbers';
+import { fileName, leftOutName, otherConversation, whySent } from '$lib/format/reasons';
 
 export interface Piece {
   name: string;
@@ -82,10 +83,10 @@ export function cachedPart(usage: Usage | null): string {
 
 /** What was taken out of this one already, so that it stays out when something else goes too. */
 export function takenOut({ left_out }: Receipt): string[] {
-  return left_out.flatMap(({ reason, source_id }) => (reason === TAKEN_OUT && source_id ? [source_id] : []));
+  return left_out.flatMap(({ reason, source_id }) =>
+    reason === 'removed_by_user' && source_id ? [source_id] : [],
+  );
 }
-
-const TAKEN_OUT = 'taken out before it was asked again';
 
 export interface TillLine {
   words: 'read from cache' | 'new' | 'written';
@@ -128,14 +129,8 @@ export function tillOf(usage: Usage, prices: Prices | undefined): Till {
 }
 
 /** "docs/plan.md:3-9", "photo.png", "Round 3", "A passage" */
-export function leftOutName(left: LeftOut): string {
-  if (left.name) return capital(left.name);
-  if (left.round_number !== null) return `Round ${left.round_number}`;
-  if (left.layer === 'rounds') return 'Earlier rounds';
-  return (
-    { always: 'A file that is always sent', retrieved: 'A passage' }[left.layer as string] ??
-    NAMES[left.layer]
-  );
+export function leftOutTitle(left: LeftOut): string {
+  return fileName(left.location) || capital(leftOutName(left));
 }
 
 function viewOf(layer: Layer, segments: Segment[], cached: Set<Segment>, asker: Asker): LayerView {
@@ -149,7 +144,7 @@ function viewOf(layer: Layer, segments: Segment[], cached: Set<Segment>, asker: 
 
 /** A line that only announces what follows. */
 function isOpening(segment: Segment): boolean {
-  return segment.layer === 'retrieved' && segment.source_id === null;
+  return segment.reason === 'search_introduction';
 }
 
 function countOf(layer: Layer, segments: Segment[], pieces: Piece[]): string {
@@ -175,101 +170,69 @@ function pieceOf(segment: Segment, isQuestion: boolean, isCached: boolean, asker
   };
 }
 
-const WHOLE = /^The file (.+), whole/;
-const LINES = /^From (.+), lines (\d+) to (\d+):/;
-/** The mark by which a model is asked to cite it. */
-const MARK = /^[^\n]*\[([^[\]\n]+):(\d+)(?:-(\d+))?\]/;
-const TALK = /^From the conversation "(.*)", round (\d+)/;
-
-function placeOf({ layer, text, round_number, name }: Segment): PiecePlace | null {
+function placeOf({ layer, round_number, location }: Segment): PiecePlace | null {
+  if (location?.path)
+    return { kind: 'file', path: location.path, from: location.start_line, to: location.end_line };
   if (round_number !== null && (layer === 'rounds' || layer === 'retrieved'))
     return { kind: 'round', number: round_number };
-  const whole = layer === 'always' ? name || WHOLE.exec(text)?.[1] : undefined;
-  if (whole) return { kind: 'file', path: whole, from: null, to: null };
-  const lines = layer === 'retrieved' && !TALK.test(text) ? (LINES.exec(text) ?? MARK.exec(text)) : null;
-  if (!lines) return null;
-  const [, path = '', from, to = from] = lines;
-  return { kind: 'file', path, from: Number(from), to: Number(to) };
+  return null;
 }
 
 function wordsFor(segment: Segment, isQuestion: boolean, asker: Asker): { name: string; why: string } {
-  const { layer, text, reason, round_number } = segment;
-  const name = capital(segment.name);
+  const { layer, location, reason, round_number } = segment;
   const who = asker(segment.source_id ?? '');
+  const why = whySent(segment);
   switch (layer) {
     case 'always':
-      return { name: segment.name || (WHOLE.exec(text)?.[1] ?? 'A file'), why: reason };
+      return { name: fileName(location) || 'A file', why };
     case 'retrieved':
-      return { name: name || passageName(segment), why: matchIn(reason) };
+      return { name: passageName(segment), why };
     case 'rounds':
-      return {
-        name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion, who)}`,
-        why: reason,
-      };
+      return { name: `Round ${round_number}, ${partOfRound(segment, isQuestion, who)}`, why };
     case 'question':
-      return { name: questionPart(segment, who), why: /^(asked now|attached)/.test(reason) ? reason : '' };
+      return { name: questionPart(segment, who), why: HAS_NAME_OF_ITS_OWN.includes(reason) ? why : '' };
     default:
-      return { name: capital(reasonIn(reason)), why: '' };
+      return { name: capital(why), why: '' };
   }
 }
 
-/** Reasons of the server that read otherwise here; the first is in receipts that were written before. */
-const REASONS: Record<string, string> = {
-  'who it is and how the table talks': 'who answers, and how the conversation works',
-  'brought back': 'from the branch',
-  'where we are': 'round number and title',
-  'said in this round': 'reply of this round',
-  'to be continued': 'the reply so far',
-  'how to go on': 'request to continue',
-  'how to differ': 'request for a shorter or longer reply',
-  'what is missing': 'rounds of the branch left out',
-};
-
-function reasonIn(reason: string): string {
-  return REASONS[reason] ?? reason.replace(/^what to do: /, 'instructions: ');
-}
+/** The other parts of a question are named by their reason. */
+const HAS_NAME_OF_ITS_OWN: SegmentReason[] = ['asked_now', 'attached', 'attached_not_shown'];
 
 /** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
-function passageName(segment: Segment): string {
-  const place = placeOf(segment);
-  if (place?.kind === 'round') return `Round ${place.number}`;
-  if (place) return `${place.path}:${place.from === place.to ? place.from : `${place.from}-${place.to}`}`;
-  const talk = TALK.exec(segment.text);
-  return talk ? `${talk[1]}, round ${talk[2]}` : 'A passage';
+function passageName({ location, round_number }: Segment): string {
+  const name = fileName(location) || capital(otherConversation(location));
+  return name || (round_number === null ? 'A passage' : `Round ${round_number}`);
 }
 
-/** "strong match · 3 of 4 words"; what was kept before that began with a number that says nothing by itself. */
-function matchIn(reason: string): string {
-  return reason.replace(/^hit [\d.]+(?:: )?/, '');
-}
-
-function speakerOf({ role, text, reason }: Segment, isQuestion: boolean, who: string): string {
+/** "photo.png", "Beta", "the question", "what it quotes" */
+function partOfRound({ role, location, reason }: Segment, isQuestion: boolean, who: string): string {
+  const name = fileName(location) || location?.speaker;
+  if (name) return name;
   if (isQuestion) return who ? `${who}’s question` : 'the question';
-  if (reason in ABOUT) return ABOUT[reason]!;
-  if (role === 'assistant') return 'its own reply';
-  return /^\[([^\]]{1,80})\]: /.exec(text)?.[1] ?? 'a reply';
+  return ABOUT[reason] ?? (role === 'assistant' ? 'its own reply' : 'a reply');
 }
 
-function questionPart({ reason, name }: Segment, who: string): string {
-  if (reason === 'asked now') return who ? `${who}’s message` : 'Your message';
-  return name || capital(reasonIn(reason));
+function questionPart(segment: Segment, who: string): string {
+  if (segment.reason === 'asked_now') return who ? `${who}’s message` : 'Your message';
+  return fileName(segment.location) || segment.location?.speaker || capital(whySent(segment));
 }
 
-/** What a question refers to stands before it, by the reason the server gives. */
-const ABOUT: Record<string, string> = { 'replied to': 'what it replies to', quoted: 'what it quotes' };
+/** What a question refers to stands before it. */
+const ABOUT: Partial<Record<SegmentReason, string>> = {
+  replied_to: 'what it replies to',
+  quoted: 'what it quotes',
+};
 
-/** In each round the question comes first, after what was brought along with it and what it refers to. */
+/** In each round the question comes first, after its attachments and what it refers to. */
 function firstOfEachRound(segments: Segment[]): Set<Segment> {
   const seen = new Map<number | null, Segment>();
   for (const each of segments)
-    if (!each.reason.startsWith('attached') && !(each.reason in ABOUT) && !seen.has(each.round_number))
-      seen.set(each.round_number, each);
+    if (each.reason === 'recent' && !seen.has(each.round_number)) seen.set(each.round_number, each);
   return new Set(seen.values());
 }
 
-/** "round 4" → "Round 4"; a path keeps its letters, and one line is named once. */
 function capital(words: string): string {
-  if (/[/.]/.test(words)) return words.replace(/:(\d+)-\1$/, ':$1');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -1,5 +1,6 @@
 /** What was found, cut where it matches. */
-import type { Hit, Match, Span } from '$lib/api/types';
+import type { Hit, Span } from '$lib/api/types';
+import { MATCHES } from '$lib/format/reasons';
 import { plainCut } from '$lib/markdown/plainText';
 
 export interface Piece {
@@ -112,8 +113,6 @@ export function matchWords({ match, why }: Pick<Hit, 'match' | 'why'>): string {
 export function matchName({ match }: Pick<Hit, 'match'>): string {
   return MATCHES[match];
 }
-
-const MATCHES: Record<Match, string> = { strong: 'strong match', match: 'match', weak: 'weak match' };
 
 /** "lines 45–67", "round 4" */
 export function placeOf({ location }: Hit): string {
