@@ -1,4 +1,4 @@
-/** How the house looks on this device. static/appearance.js reads the same before the first paint. */
+/** Theme, density, size and reading font of this device. static/appearance.js reads the same before the first paint. */
 import { persisted } from '$lib/ui/persisted.svelte';
 
 export type Theme = 'system' | 'light' | 'dark';

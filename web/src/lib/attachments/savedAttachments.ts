@@ -1,4 +1,4 @@
-/** Attachments not sent yet, remembered on this device beside the words they go with. */
+/** Unsent attachments, saved on this device beside the unsent text. */
 import type { Attachment } from '$lib/api/types';
 
 const PREFIX = 'tertulia.attached.';

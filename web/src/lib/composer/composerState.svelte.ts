@@ -1,4 +1,4 @@
-/** What is being written: the words, who is at the table, how they answer, and what each may read. */
+/** The state of the composer: text, voices, mode, visibility, quotes, attachments. */
 import { AttachmentQueue } from '$lib/attachments/attachmentQueue.svelte';
 import type { Effort, Message, NewEstimate, Quote, SearchScope, Visibility, Voice } from '$lib/api/types';
 import { thinking } from '$lib/council/efforts';

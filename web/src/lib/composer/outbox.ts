@@ -1,5 +1,5 @@
 /**
- * Questions on their way out, in order, each with the id its turn will have: sending one twice is harmless.
+ * The outbox: sends questions in order, each with the id of its turn, so sending one twice is harmless.
  *
  *   sending ─▶ sent (until the stream shows it)
  *      ├─▶ queued (no connection: sent by itself when it is back, also after the page was closed)

@@ -1,4 +1,4 @@
-/** What is said before something is deleted: all that would go with it, and what stays. */
+/** The text of a confirmation before deleting: everything that is deleted with it, and what stays. */
 import type { Conversation, MessageRemoval, Removal } from '../api/types';
 
 const SHOWN_TITLES = 3;

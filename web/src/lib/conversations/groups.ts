@@ -1,4 +1,4 @@
-/** Conversations as the sidebar shows them: pinned first, then by day; branches hang from where they left. */
+/** Conversations grouped for the sidebar: pinned first, then by day, branches below their parents. */
 import type { Conversation } from '../api/types';
 import { branchName, type Named } from './branchFamily';
 

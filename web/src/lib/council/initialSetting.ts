@@ -1,4 +1,4 @@
-/** How a conversation begins: the project's table, one's own, the last one used here, or what is at hand. */
+/** The settings a new conversation starts with: the project's default, the person's default, the last one used here, or the first available model. */
 import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api/types';
 import { ofModel, type Mind } from './minds';
 import { firstAvailable, canCome, isDemoAlone, SEATS, type Invitable } from './table';

@@ -1,5 +1,5 @@
 /**
- * What the picker lists: personas first, then models by who serves them; once something is typed, all in one list with
+ * The list of the picker: personas first, then models by who serves them; once something is typed, all in one list with
  * the best match first. What cannot be used now stands apart.
  */
 import type { Model, Persona } from '$lib/api/types';

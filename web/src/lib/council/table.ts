@@ -1,4 +1,4 @@
-/** The table before it is sent: who is wanted there, seated as the server will seat them. */
+/** The table before sending: assigns seats to the chosen voices as the server will. */
 import type { Conversation, Effort, Model, Persona, Voice } from '$lib/api/types';
 import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 
@@ -182,7 +182,7 @@ function isServed({ models }: Invitable): boolean {
   return models.some((each) => each.is_available && !each.is_demo);
 }
 
-/** A model of each house; anything at all where there are none but the demo. */
+/** A model of each provider; the demo model when there is no other. */
 export function firstTable(wanted: string[], models: Model[], most: number = 3): string[] {
   const available = models.filter((model) => model.is_available);
   const known = wanted.filter((key) => available.some((model) => model.key === key));
@@ -197,14 +197,14 @@ export function firstTable(wanted: string[], models: Model[], most: number = 3):
 /** Those who are here from the first day; a person may have sent them away since. */
 const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
 
-/** Who sits down when nobody was chosen: the three of the house, once there is more than the demo to speak. */
+/** The table when nobody was chosen: the three built-in personas, once there is more than the demo model. */
 export function firstAvailable(invitable: Invitable): Mind[] {
   const known = SEEDED.filter((id) => invitable.personas.some((each) => each.id === id)).map(ofPersona);
   return isServed(invitable) && known.length ? known : firstTable([], invitable.models).map(ofModel);
 }
 
 /**
- * Different voices for a template, the demo apart: those that are wanted already, the three personas of the house, a
+ * Different voices for a template, the demo apart: those that are wanted already, the three built-in personas, a
  * model of each provider, then any other model. Fewer where there are not so many.
  */
 export function differentMinds(wanted: Mind[], invitable: Invitable, most: number): Mind[] {

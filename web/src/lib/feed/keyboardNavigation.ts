@@ -1,4 +1,4 @@
-/** Moving through rounds and replies by key. Reads the page: what is on it is what one can walk through. */
+/** Keyboard navigation through rounds and replies. Reads the page: it moves through the elements on it. */
 import { tick } from 'svelte';
 import type { LayoutState } from '$lib/lanes/layoutState.svelte';
 import type { ScrollAnchor } from '$lib/ui/scrollAnchor.svelte';

@@ -1,4 +1,4 @@
-/** One file on its way in, by the older kind of request: the newer one does not say how much has gone. */
+/** Uploads one file with XMLHttpRequest, because fetch does not report upload progress. */
 import { ApiError } from '$lib/api/client';
 
 export type Progress = (sent: number) => void;

@@ -1,5 +1,5 @@
 /**
- * Files on their way into projects, a few at a time, whatever page is looked at meanwhile.
+ * The upload queue of project files: a few at a time, independent of the page shown.
  *
  *   waiting ─▶ uploading ─▶ gone from here: it stands among the project's files
  *                  └─▶ failed (refused or cut off: tried again or dismissed by the person)

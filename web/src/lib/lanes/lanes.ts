@@ -6,7 +6,7 @@
  *
  * Queued: it was not asked yet. Asked: not a word has come. Waiting: its provider asked to be called again later.
  *
- * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
+ * Made from the round's messages, the turns that answer it, and the drafts being written.
  */
 import type { Draft, Message, Round, Step, Turn, Voice } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';

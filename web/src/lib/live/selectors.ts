@@ -1,5 +1,5 @@
 /**
- * A project's things and a conversation's, in the order people read them. Pure; each takes the tables it looks at
+ * Selectors: the parts of a project and of a conversation, in the order people read them. Pure; each takes the tables it looks at
  * and no more, so that nothing is put in order anew because something else was said.
  */
 import type { Draft, Persona, ProjectFile, SavedTable, Turn } from '../api/types';

@@ -1,4 +1,4 @@
-/** How what was read by GET enters the state; the stream goes on from each snapshot's cursor. Pure. */
+/** Puts the answers of GET requests into the state; the stream goes on from each snapshot's cursor. Pure. */
 import type {
   Conversation,
   ConversationList,

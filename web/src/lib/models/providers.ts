@@ -1,4 +1,4 @@
-/** Models by who serves them: those that can answer first, then what runs on this machine. */
+/** Models grouped by provider: available ones first, then those that run on this machine. */
 import type { Model } from '../api/types';
 
 export interface Provider {

@@ -1,4 +1,4 @@
-/** The files a reply went by: those it was shown, and those it names. */
+/** The files a reply was sent, and those it cites. */
 import type { Receipt } from '$lib/api/types';
 import { markIn } from '$lib/markdown/citations';
 import { layersOf, type PiecePlace } from './receipt';

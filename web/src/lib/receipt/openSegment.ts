@@ -1,4 +1,4 @@
-/** The way from a piece of a receipt to where it stands. */
+/** Opens the source of a receipt's segment: the file at its lines, or the message. */
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
 import { withErrorToast } from '$lib/ui/errorToast';

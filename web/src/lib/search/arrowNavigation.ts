@@ -1,4 +1,4 @@
-/** Arrows walk from the words to what they found, down one list and over to the other. */
+/** Arrow keys move from the search field to the hits, down a list and to the other list. */
 
 export function stepAmong(event: KeyboardEvent, field: HTMLElement | undefined): void {
   const page = event.currentTarget as HTMLElement;

@@ -1,4 +1,4 @@
-/** What is looked for, as the address of the search page says it: /search?q=token&in=…&kind=files&type=md. */
+/** The query and its filters as parameters of the address: /search?q=token&in=…&kind=files&type=md. */
 import type { Filters } from '$lib/api/types';
 import { routes } from '$lib/routes';
 import type { SearchMode } from './requests';

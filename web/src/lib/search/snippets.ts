@@ -1,4 +1,4 @@
-/** What was found, cut where it matches. */
+/** Snippets: the text of a hit, cut where the query matches. */
 import type { Hit, Match, Span } from '$lib/api/types';
 import { plainCut } from '$lib/markdown/plainText';
 

@@ -1,4 +1,4 @@
-/** Who said what was found, with the seat they have where that is known. */
+/** The author of a hit, with the seat if it is known. */
 import type { Conversation, Hit, Message, Model } from '$lib/api/types';
 
 export interface Speaker {

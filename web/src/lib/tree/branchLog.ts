@@ -1,4 +1,4 @@
-/** The tree as a log: every round in the order of time, one below another, with the lines of branches beside. */
+/** The branch log as data: every round by time, with the lines of the branches beside them. */
 import type { Conversation, Tree, TreeRound } from '$lib/api/types';
 import { lineageOf } from '$lib/conversations/branchFamily';
 import { ordered } from './mapLayout';

@@ -1,4 +1,4 @@
-/** The tree a conversation stands in: read when it has branches, and again whenever something in it changed. */
+/** Loads the branch tree of a conversation: when it has branches, and again when something in it changes. */
 import { untrack } from 'svelte';
 import type { Conversation, Tree } from '$lib/api/types';
 import { familyOf } from '$lib/conversations/branchFamily';

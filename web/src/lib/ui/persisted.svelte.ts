@@ -1,4 +1,4 @@
-/** A choice kept on this device: `const layout = remember('layout', 'columns')`, then `layout.value`. */
+/** A setting stored on this device (localStorage): `const layout = persisted('layout', 'columns')`, then `layout.value`. */
 
 const PREFIX = 'tertulia.';
 
