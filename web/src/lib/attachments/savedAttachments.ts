@@ -27,7 +27,9 @@ export function saveAttachment(
   attachment: Attachment,
   now = Date.now(),
 ): void {
-  const others = savedAttachments(place, now).filter((each) => each.attachment.id !== attachment.id);
+  const others = savedAttachments(place, now).filter(
+    (savedAttachment) => savedAttachment.attachment.id !== attachment.id,
+  );
   write(place, [...others, { projectId, at: now, attachment }]);
 }
 

@@ -77,7 +77,7 @@ export class Outbox {
 
   retry(id: string): void {
     this.#change(id, { state: 'sending', reason: '' });
-    const item = this.#items.find((each) => each.id === id);
+    const item = this.#items.find((item) => item.id === id);
     if (item) void this.#work(item.conversation_id);
   }
 
@@ -151,7 +151,7 @@ function turnOf(item: Outgoing): NewTurn {
     voices,
     visibility,
     ...(reply_to_id !== null && { reply_to_id }),
-    ...(item.attachments.length && { attachments: item.attachments.map((each) => each.id) }),
+    ...(item.attachments.length && { attachments: item.attachments.map((attachment) => attachment.id) }),
     ...(item.chair && { chair: wanted(item.chair) }),
     ...(item.brief && { brief: item.brief }),
     ...(item.is_blind && { is_blind: true }),

@@ -26,7 +26,7 @@ export function groupConversations(conversations: Conversation[], now: number): 
 /** Newest first; a branch whose parent is not in the list stands by itself. */
 export function treeOf(conversations: Conversation[]): Node[] {
   const nodes = new Map(
-    conversations.map((each) => [each.id, { conversation: each, branches: [] as Node[] }]),
+    conversations.map((conversation) => [conversation.id, { conversation, branches: [] as Node[] }]),
   );
   const roots: Node[] = [];
   for (const node of nodes.values()) {

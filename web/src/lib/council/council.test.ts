@@ -282,7 +282,7 @@ describe('the minds one can invite', () => {
   const named = (typed: string, some = models, personas: ReturnType<typeof persona>[] = []) =>
     pickerList({ models: some, personas }, typed);
   const shown = (typed: string, some = models) =>
-    named(typed, some).groups.map((group) => [group.name, group.items.map((each) => each.name)]);
+    named(typed, some).groups.map((group) => [group.name, group.items.map((item) => item.name)]);
 
   it('are grouped by who serves them, and what cannot be used stands behind one row', () => {
     expect(shown('')).toEqual([['B', ['beta', 'delta']]]);
@@ -319,7 +319,7 @@ describe('the minds one can invite', () => {
 
   it('name who serves them where names repeat, and while something is typed', () => {
     const twins = [model('a:twin'), model('b:twin'), model('b:one')];
-    const about = named('', twins).groups.flatMap((group) => group.items.map((each) => each.about));
+    const about = named('', twins).groups.flatMap((group) => group.items.map((item) => item.about));
     expect(about.map((each) => each.split(' · ')[0])).toEqual(['A', 'B', 'balanced']);
     expect(named('one', twins).groups[0]!.items[0]!.about).toMatch(/^B · /);
   });

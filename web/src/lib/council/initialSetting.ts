@@ -44,7 +44,7 @@ export function initialSetting(habits: SettingSources, invitable: Invitable): Ro
 }
 
 function inOrder({ project, defaults, tables, last, instance }: SettingSources): RoundSettings[] {
-  const table = (id: string | null | undefined) => tables.filter((each) => each.id === id).map(settingOf);
+  const table = (id: string | null | undefined) => tables.filter((table) => table.id === id).map(settingOf);
   const own = defaults && {
     ...PLAIN,
     minds: defaults.voices,

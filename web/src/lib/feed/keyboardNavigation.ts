@@ -20,7 +20,7 @@ export class KeyboardNavigation {
   get roundAtHand(): HTMLElement | undefined {
     const rounds = this.#rounds();
     const name = this.current?.dataset.round;
-    return name ? rounds.find((each) => each.dataset.roundName === name) : rounds[this.#inView(rounds)];
+    return name ? rounds.find((round) => round.dataset.roundName === name) : rounds[this.#inView(rounds)];
   }
 
   mind(step: 1 | -1): void {

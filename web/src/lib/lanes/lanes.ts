@@ -49,7 +49,7 @@ export interface Lane {
 export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   const mine = turns.filter((turn) => turn.round_number === round.number);
   const chains = chainsOf([
-    ...round.messages.filter((each) => each.voice).map(fromMessage),
+    ...round.messages.filter((message) => message.voice).map(fromMessage),
     ...drafts.filter(isNew).map(fromDraft),
   ]).filter((chain) => stepOf(chain[0]!) !== 'outline');
   for (const turn of mine.filter(isRunning)) addQueued(chains, turn);
@@ -60,7 +60,7 @@ export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   );
 
   function isNew(draft: Draft): boolean {
-    return draft.round_number === round.number && !round.messages.some((each) => each.id === draft.id);
+    return draft.round_number === round.number && !round.messages.some((message) => message.id === draft.id);
   }
 }
 
@@ -128,7 +128,7 @@ function chainsOf(versions: Version[]): Version[][] {
   for (const version of versions) {
     const earlier = replacedBy(version);
     const chain =
-      earlier === null ? undefined : chains.find((each) => each.some((known) => known.id === earlier));
+      earlier === null ? undefined : chains.find((chain) => chain.some((known) => known.id === earlier));
     if (chain) chain.push(version);
     else chains.push([version]);
   }
@@ -159,7 +159,7 @@ function addQueued(chains: Version[][], turn: Turn): void {
       ),
     );
     if (isHere) continue;
-    const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
+    const chain = chains.find((chain) => chain.some((version) => version.id === turn.message_id));
     const queued: Version = {
       kind: 'queued',
       id: `${turn.id}:${voice.id}:${step}`,

@@ -28,5 +28,5 @@ export function providersOf(models: Model[]): Provider[] {
 }
 
 function rank(provider: Provider): number {
-  return 2 * Number(provider.available > 0) + Number(provider.models.some((each) => each.is_local));
+  return 2 * Number(provider.available > 0) + Number(provider.models.some((model) => model.is_local));
 }

@@ -16,7 +16,7 @@ export async function openSegment({ id, project_id }: Conversation, place: Piece
   }
   if (!store.hasFiles(project_id))
     await withErrorToast('The files could not be listed.', store.loadFiles(project_id));
-  const file = store.filesOf(project_id).find((each) => each.path === place.path);
+  const file = store.filesOf(project_id).find((file) => file.path === place.path);
   if (file) inspector.showFile(project_id, file.id, place.from, place.to);
   else toast({ text: `${place.path} is no longer in the project.` });
 }

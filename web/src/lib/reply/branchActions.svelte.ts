@@ -57,7 +57,7 @@ export class BranchActions {
       mode: table.mode,
       visibility: table.visibility,
       reply_to_id: question.reply_to_id,
-      attachments: question.attachments.map((each) => each.id),
+      attachments: question.attachments.map((attachment) => attachment.id),
       quotes: question.quotes,
       ...(table.scope && { scope: table.scope }),
       ...(table.chair && { chair: wanted(table.chair) }),

@@ -19,7 +19,7 @@ function nextStop(
   columns: HTMLElement[][],
 ): HTMLElement | undefined {
   if (here === field) return key === 'ArrowDown' ? columns[0]?.[0] : undefined;
-  const column = columns.findIndex((each) => each.includes(here));
+  const column = columns.findIndex((column) => column.includes(here));
   const row = columns[column]?.indexOf(here) ?? -1;
   if (row < 0) return undefined;
   const beside = (by: number) => columns[column + by]?.[Math.min(row, columns[column + by]!.length - 1)];

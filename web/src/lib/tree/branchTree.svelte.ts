@@ -68,11 +68,11 @@ export class BranchTree {
 
   /** The other versions of a round's question. */
   siblings(round: number): Siblings | null {
-    return this.tree?.siblings.find((each) => each.round_number === round) ?? null;
+    return this.tree?.siblings.find((sibling) => sibling.round_number === round) ?? null;
   }
 
   /** A reply as other branches have it. */
   versions(messageId: string): Versions | null {
-    return this.tree?.versions.find((each) => each.message_ids[each.index] === messageId) ?? null;
+    return this.tree?.versions.find((version) => version.message_ids[version.index] === messageId) ?? null;
   }
 }

@@ -17,8 +17,8 @@ export function persisted<T>(key: string, initial: T): { value: T } {
 
 function read<T>(key: string, initial: T): T {
   try {
-    const kept = localStorage.getItem(PREFIX + key);
-    return kept === null ? initial : (JSON.parse(kept) as T);
+    const saved = localStorage.getItem(PREFIX + key);
+    return saved === null ? initial : (JSON.parse(saved) as T);
   } catch {
     return initial;
   }
