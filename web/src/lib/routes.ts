@@ -1,4 +1,4 @@
-/** Every address of the house, in one place. */
+/** Every address of the app, in one place. */
 
 export type Panel = 'models' | 'personas' | 'appearance' | 'keyboard' | 'sessions';
 

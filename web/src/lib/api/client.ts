@@ -79,15 +79,15 @@ async function send(
 }
 
 async function failureOf(response: Response): Promise<ApiError> {
-  const said: { code?: string; message?: string; incident?: string } = await response
+  const body: { code?: string; message?: string; incident?: string } = await response
     .json()
     .catch(() => ({}));
   const after = Number(response.headers.get('retry-after'));
   return new ApiError(
     response.status,
-    said.code ?? 'unexpected',
-    said.message ?? `The server answered with ${response.status}. Try again in a moment.`,
-    said.incident ?? null,
+    body.code ?? 'unexpected',
+    body.message ?? `The server answered with ${response.status}. Try again in a moment.`,
+    body.incident ?? null,
     after > 0 ? after : null,
   );
 }

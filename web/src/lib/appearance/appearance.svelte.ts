@@ -1,4 +1,4 @@
-/** How the house looks on this device. static/appearance.js reads the same before the first paint. */
+/** Theme, density, size and reading font of this device. static/appearance.js reads the same before the first paint. */
 import { persisted } from '$lib/ui/persisted.svelte';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -15,30 +15,30 @@ interface Choices {
   size?: Exclude<Size, 'medium'>;
 }
 
-const kept = persisted<Choices>('appearance', {});
+const saved = persisted<Choices>('appearance', {});
 const letters = persisted('single-letters', true);
 
 export const appearance = {
   get theme(): Theme {
-    return kept.value.theme ?? 'system';
+    return saved.value.theme ?? 'system';
   },
   set theme(theme: Theme) {
     choose({ theme: theme === 'system' ? undefined : theme });
   },
   get density(): Density {
-    return kept.value.density ?? 'comfortable';
+    return saved.value.density ?? 'comfortable';
   },
   set density(density: Density) {
     choose({ density: density === 'compact' ? density : undefined });
   },
   get reading(): Reading {
-    return kept.value.reading ?? 'serif';
+    return saved.value.reading ?? 'serif';
   },
   set reading(reading: Reading) {
     choose({ reading: reading === 'plain' ? reading : undefined });
   },
   get size(): Size {
-    return kept.value.size ?? 'medium';
+    return saved.value.size ?? 'medium';
   },
   set size(size: Size) {
     choose({ size: size === 'medium' ? undefined : size });
@@ -61,10 +61,10 @@ export function switchTheme(): void {
 }
 
 function choose(change: { [name in keyof Choices]?: Choices[name] | undefined }): void {
-  const chosen = { ...kept.value, ...change };
-  kept.value = JSON.parse(JSON.stringify(chosen)) as Choices;
+  const chosen = { ...saved.value, ...change };
+  saved.value = JSON.parse(JSON.stringify(chosen)) as Choices;
   for (const name of ALL) {
-    const value = kept.value[name];
+    const value = saved.value[name];
     if (value) document.documentElement.dataset[name] = value;
     else document.documentElement.removeAttribute(`data-${name}`);
   }

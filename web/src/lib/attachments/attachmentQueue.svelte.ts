@@ -123,7 +123,7 @@ export class AttachmentQueue {
   }
 
   #fresh(projectId: string, path: string, file: File, into: Into): Item {
-    const isOver = into === 'message' && this.items.filter((each) => each.into === 'message').length >= MOST;
+    const isOver = into === 'message' && this.items.filter((item) => item.into === 'message').length >= MOST;
     return {
       key: this.#next++,
       projectId,
@@ -208,7 +208,7 @@ export class AttachmentQueue {
   }
 
   #find(key: number): Item | undefined {
-    return this.items.find((each) => each.key === key);
+    return this.items.find((item) => item.key === key);
   }
 
   #take(key: number): Item | undefined {
@@ -218,11 +218,11 @@ export class AttachmentQueue {
     this.#files.delete(key);
     this.#keys.delete(key);
     if (item?.picture?.startsWith('blob:')) URL.revokeObjectURL(item.picture);
-    this.items = this.items.filter((each) => each.key !== key);
+    this.items = this.items.filter((item) => item.key !== key);
     return item;
   }
 
   #change(key: number, change: Partial<Item>): void {
-    this.items = this.items.map((each) => (each.key === key ? { ...each, ...change } : each));
+    this.items = this.items.map((item) => (item.key === key ? { ...item, ...change } : item));
   }
 }

@@ -1,4 +1,4 @@
-/** Files brought along with one message: which are pictures, and who at the table cannot see those. */
+/** Attachments of a message: which are pictures, and which models cannot read pictures. */
 import type { Model, Voice } from '$lib/api/types';
 
 /** As many as one message takes. */

@@ -1,4 +1,4 @@
-/** Files out of the clipboard; words beside them are meant as words. */
+/** Files from the clipboard. If it holds text as well, the text is pasted as text. */
 import type { DroppedFile } from '$lib/files/droppedFiles';
 
 /** Brings them along; without any, the browser pastes as it always does. */

@@ -1,4 +1,4 @@
-/** `#path` in what is written: the file of the project that is being named, to come along with the message. */
+/** `#path` in the message field: finds the project file that is being named, to attach it. */
 import type { ProjectFile } from '$lib/api/types';
 import { score } from '$lib/commands/match';
 

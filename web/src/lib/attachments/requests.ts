@@ -1,4 +1,4 @@
-/** Attachments on their way in and out. */
+/** Requests that upload, delete and read attachments. */
 import { request } from '$lib/api/client';
 import type { Attachment, FileText, Uploaded } from '$lib/api/types';
 import { uploadAddress } from '$lib/files/requests';

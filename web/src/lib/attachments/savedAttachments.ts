@@ -1,4 +1,4 @@
-/** Attachments not sent yet, remembered on this device beside the words they go with. */
+/** Unsent attachments, saved on this device beside the unsent text. */
 import type { Attachment } from '$lib/api/types';
 
 const PREFIX = 'tertulia.attached.';
@@ -27,7 +27,9 @@ export function saveAttachment(
   attachment: Attachment,
   now = Date.now(),
 ): void {
-  const others = savedAttachments(place, now).filter((each) => each.attachment.id !== attachment.id);
+  const others = savedAttachments(place, now).filter(
+    (savedAttachment) => savedAttachment.attachment.id !== attachment.id,
+  );
   write(place, [...others, { projectId, at: now, attachment }]);
 }
 

@@ -32,7 +32,7 @@ class Commands {
 
   add(read: () => Command[]): () => void {
     this.#lists = [...this.#lists, read];
-    return () => (this.#lists = this.#lists.filter((each) => each !== read));
+    return () => (this.#lists = this.#lists.filter((list) => list !== read));
   }
 }
 

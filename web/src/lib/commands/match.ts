@@ -1,4 +1,4 @@
-/** Finding by typing: every word of the query must begin a word, or at least stand in the text. Accents count as none. */
+/** Fuzzy matching for the palette: every word of the query must begin a word, or at least stand in the text. Accents count as none. */
 
 export interface Piece {
   text: string;

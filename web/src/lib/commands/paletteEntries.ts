@@ -90,19 +90,21 @@ function filled(sections: Section[]): Section[] {
 
 function actionsOf(commands: Command[]): Entry[] {
   return commands
-    .filter((each) => each.run && each.palette !== false && (each.when?.() ?? true))
+    .filter((command) => command.run && command.palette !== false && (command.when?.() ?? true))
     .map(({ id, title, icon, keys, run }) => ({ id, title, icon, keys: keys?.split(',')[0], run: run! }));
 }
 
 function conversationsOf({ conversations, projects, open }: Known): Entry[] {
   return [...conversations]
     .sort((a, b) => b.updated_at - a.updated_at)
-    .map((each) => ({
-      id: each.id,
-      title: titleOf(each),
+    .map((conversation) => ({
+      id: conversation.id,
+      title: titleOf(conversation),
       icon: MessageSquare,
-      hint: [projects[each.project_id]?.name, each.archived && 'archived'].filter(Boolean).join(' · '),
-      run: () => open(each),
+      hint: [projects[conversation.project_id]?.name, conversation.archived && 'archived']
+        .filter(Boolean)
+        .join(' · '),
+      run: () => open(conversation),
     }));
 }
 

@@ -1,4 +1,4 @@
-/** What the places to write have in common: the docked form, the line on a phone and its sheet. */
+/** The props shared by the docked form, the line on a phone and its sheet. */
 import type { ProjectFile } from '$lib/api/types';
 import type { Into } from '$lib/attachments/attachmentQueue.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';

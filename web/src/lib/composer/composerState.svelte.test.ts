@@ -24,19 +24,19 @@ describe('what is being written', () => {
   });
 
   it('goes to everyone at the table', () => {
-    expect(composer.said(7)).toMatchObject({ mode: 'parallel', aside: false, chair: null, brief: '' });
-    expect(composer.said(7).table.map((each) => each.id)).toEqual(['a:0', 'b:0']);
+    expect(composer.newTurn(7)).toMatchObject({ mode: 'parallel', aside: false, chair: null, brief: '' });
+    expect(composer.newTurn(7).table.map((each) => each.id)).toEqual(['a:0', 'b:0']);
     expect(composer.canSend).toBe(true);
   });
 
   it('goes to one alone who is named, at the table or not', () => {
     composer.text = '@b why?';
-    expect(composer.said(7)).toMatchObject({ mode: 'quick', aside: true });
-    expect(composer.said(7).table).toMatchObject([{ id: 'b:0', seat: 2 }]);
-    expect(composer.asked(null)).toMatchObject({ aside: true, lanes: ['b:0'] });
+    expect(composer.newTurn(7)).toMatchObject({ mode: 'quick', aside: true });
+    expect(composer.newTurn(7).table).toMatchObject([{ id: 'b:0', seat: 2 }]);
+    expect(composer.estimateRequest(null)).toMatchObject({ aside: true, lanes: ['b:0'] });
     composer.text = '@The Sage and @a, why?';
-    expect(composer.said(7)).toMatchObject({ mode: 'parallel', aside: true });
-    expect(composer.asked(null).voices).toEqual([ofPersona('sage'), ofModel('a')]);
+    expect(composer.newTurn(7)).toMatchObject({ mode: 'parallel', aside: true });
+    expect(composer.estimateRequest(null).voices).toEqual([ofPersona('sage'), ofModel('a')]);
     expect(composer.voices).toHaveLength(2);
   });
 
@@ -60,11 +60,11 @@ describe('what is being written', () => {
     composer.mode = modeNamed('brain_trust');
     composer.brief = ' Briefly. ';
     expect(composer.presiding?.id).toBe('a:0');
-    expect(composer.said(7)).toMatchObject({ chair: null, brief: 'Briefly.' });
+    expect(composer.newTurn(7)).toMatchObject({ chair: null, brief: 'Briefly.' });
     composer.chair = ofModel('b');
     expect(composer.presiding).toBe(composer.voices[1]);
     composer.chair = ofPersona('sage');
-    expect(composer.said(7).chair).toMatchObject({ name: 'The Sage', seat: 3, model: 'b' });
-    expect(composer.asked(null).chair).toEqual(ofPersona('sage'));
+    expect(composer.newTurn(7).chair).toMatchObject({ name: 'The Sage', seat: 3, model: 'b' });
+    expect(composer.estimateRequest(null).chair).toEqual(ofPersona('sage'));
   });
 });

@@ -1,4 +1,4 @@
-/** What is being written: the words, who is at the table, how they answer, and what each may read. */
+/** The state of the composer: text, voices, mode, visibility, quotes, attachments. */
 import { AttachmentQueue } from '$lib/attachments/attachmentQueue.svelte';
 import type { Effort, Message, NewEstimate, Quote, SearchScope, Visibility, Voice } from '$lib/api/types';
 import { thinking } from '$lib/council/efforts';
@@ -40,8 +40,8 @@ export class ComposerState {
   /** Whom one can address: those at the table, and every persona that could come. */
   known = $derived.by<Seated[]>(() => {
     const others = this.invitable.personas.map(({ id }) => ofPersona(id));
-    const isAbsent = ({ persona_id }: Mind) => this.voices.every((each) => each.persona_id !== persona_id);
-    const beside = others.filter((each) => isAbsent(each) && canCome(each, this.invitable));
+    const isAbsent = ({ persona_id }: Mind) => this.voices.every((voice) => voice.persona_id !== persona_id);
+    const beside = others.filter((other) => isAbsent(other) && canCome(other, this.invitable));
     return [
       ...this.voices,
       ...beside.flatMap((each) => seated([each], this.invitable, this.voices, this.held())),
@@ -132,7 +132,7 @@ export class ComposerState {
   }
 
   /** What goes out, as it stands. */
-  said(at: number): Omit<NewOutgoing, 'id' | 'conversation_id' | 'project_id' | 'created_by'> {
+  newTurn(at: number): Omit<NewOutgoing, 'id' | 'conversation_id' | 'project_id' | 'created_by'> {
     return {
       created_at: at,
       text: this.#text.trim(),
@@ -151,7 +151,7 @@ export class ComposerState {
   }
 
   /** The same, as a question about what it would take. */
-  asked(projectId: string | null): NewEstimate {
+  estimateRequest(projectId: string | null): NewEstimate {
     return {
       text: this.#text,
       voices: this.asking.map((each) => each.wanted),
@@ -181,7 +181,7 @@ export class ComposerState {
 
   /** False when there are enough of them. */
   quote(messageId: string, text: string): boolean {
-    const isThere = this.quotes.some((each) => each.message_id === messageId && each.text === text);
+    const isThere = this.quotes.some((quote) => quote.message_id === messageId && quote.text === text);
     if (isThere) return true;
     if (this.quotes.length >= QUOTES) return false;
     this.quotes = [...this.quotes, { message_id: messageId, text }];

@@ -20,7 +20,7 @@ function setUp(kept: Outgoing[] = []) {
     { load: () => world.kept, keep: (items) => (world.kept = items) },
     (items) => (world.items = items),
   );
-  const states = () => world.items.map((each) => each.state);
+  const states = () => world.items.map((item) => item.state);
   return { outbox, sent, world, states };
 }
 

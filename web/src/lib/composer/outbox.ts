@@ -1,5 +1,5 @@
 /**
- * Questions on their way out, in order, each with the id its turn will have: sending one twice is harmless.
+ * The outbox: sends questions in order, each with the id of its turn, so sending one twice is harmless.
  *
  *   sending ─▶ sent (until the stream shows it)
  *      ├─▶ queued (no connection: sent by itself when it is back, also after the page was closed)
@@ -77,7 +77,7 @@ export class Outbox {
 
   retry(id: string): void {
     this.#change(id, { state: 'sending', reason: '' });
-    const item = this.#items.find((each) => each.id === id);
+    const item = this.#items.find((item) => item.id === id);
     if (item) void this.#work(item.conversation_id);
   }
 
@@ -151,7 +151,7 @@ function turnOf(item: Outgoing): NewTurn {
     voices,
     visibility,
     ...(reply_to_id !== null && { reply_to_id }),
-    ...(item.attachments.length && { attachments: item.attachments.map((each) => each.id) }),
+    ...(item.attachments.length && { attachments: item.attachments.map((attachment) => attachment.id) }),
     ...(item.chair && { chair: wanted(item.chair) }),
     ...(item.brief && { brief: item.brief }),
     ...(item.is_blind && { is_blind: true }),

@@ -1,4 +1,4 @@
-/** The outbox of this browser: kept on the device, and shown by whoever draws the conversation. */
+/** The outbox of this browser as reactive state, stored on the device. */
 import { untrack } from 'svelte';
 import { request } from '$lib/api/client';
 import { store } from '$lib/live/store.svelte';

@@ -1,4 +1,4 @@
-/** Words not sent yet, kept on this device for each conversation. */
+/** Unsent text of each conversation, stored on this device. */
 
 const PREFIX = 'tertulia.unsent.';
 

@@ -1,4 +1,4 @@
-/** Who belongs to whom in a tree of branches, and what each is called. */
+/** The tree of branches: parents, ancestors, order, and the name of a branch. */
 import type { Conversation, Tree, TreeNode } from '$lib/api/types';
 
 export type Named = Pick<Conversation, 'title' | 'parent_id' | 'branch_round'>;

@@ -21,8 +21,10 @@ let hoped = $state.raw<Record<string, Change>>({});
 /** The conversations of a project as the person expects to see them. */
 export function conversationsOf(projectId: string): Conversation[] {
   return Object.values(store.conversations)
-    .filter((each) => each.project_id === projectId)
-    .map((each) => (hoped[each.id] ? { ...each, ...hoped[each.id] } : each));
+    .filter((conversation) => conversation.project_id === projectId)
+    .map((conversation) =>
+      hoped[conversation.id] ? { ...conversation, ...hoped[conversation.id] } : conversation,
+    );
 }
 
 export function rename(conversation: Conversation, title: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** What is said before something is deleted: all that would go with it, and what stays. */
+/** The text of a confirmation before deleting: everything that is deleted with it, and what stays. */
 import type { Conversation, MessageRemoval, Removal } from '../api/types';
 
 const SHOWN_TITLES = 3;
@@ -7,13 +7,14 @@ const FINAL = 'This cannot be undone.';
 /** "1 question and 5 replies will be deleted for everyone. This cannot be undone. …" */
 export function deletionText(conversation: Conversation, removal: Removal): string {
   const { rounds, replies, conversations } = removal;
-  const said = rounds + replies ? `${both(rounds, replies)} will be deleted for everyone.` : 'It is empty.';
+  const sentence =
+    rounds + replies ? `${both(rounds, replies)} will be deleted for everyone.` : 'It is empty.';
   const titles = removal.titles.filter((title) => title !== conversation.title);
   const others = conversations > 1 ? ` ${withBranches(conversations - 1, titles)}` : '';
   const rest = conversation.parent_id
     ? 'The conversation it branched from stays.'
     : 'To keep it out of sight, archive it instead.';
-  return `${said}${others} ${FINAL} ${rest}`;
+  return `${sentence}${others} ${FINAL} ${rest}`;
 }
 
 /** "This reply and 1 other version of it will be deleted for everyone. This cannot be undone." */
@@ -39,8 +40,8 @@ function withBranches(count: number, titles: string[]): string {
 }
 
 function both(rounds: number, replies: number): string {
-  const [asked, said] = [counted(rounds, 'question'), counted(replies, 'reply', 'replies')];
-  return rounds && replies ? `${asked} and ${said}` : rounds ? asked : said;
+  const [asked, sentence] = [counted(rounds, 'question'), counted(replies, 'reply', 'replies')];
+  return rounds && replies ? `${asked} and ${sentence}` : rounds ? asked : sentence;
 }
 
 function counted(count: number, one: string, many = `${one}s`): string {

@@ -1,4 +1,4 @@
-/** Conversations as the sidebar shows them: pinned first, then by day; branches hang from where they left. */
+/** Conversations grouped for the sidebar: pinned first, then by day, branches below their parents. */
 import type { Conversation } from '../api/types';
 import { branchName, type Named } from './branchFamily';
 
@@ -26,7 +26,7 @@ export function groupConversations(conversations: Conversation[], now: number): 
 /** Newest first; a branch whose parent is not in the list stands by itself. */
 export function treeOf(conversations: Conversation[]): Node[] {
   const nodes = new Map(
-    conversations.map((each) => [each.id, { conversation: each, branches: [] as Node[] }]),
+    conversations.map((conversation) => [conversation.id, { conversation, branches: [] as Node[] }]),
   );
   const roots: Node[] = [];
   for (const node of nodes.values()) {

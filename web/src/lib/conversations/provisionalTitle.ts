@@ -1,4 +1,4 @@
-/** What a conversation is called by until the server has named it: the first words of its question. */
+/** The title of a conversation until the server has named it: the first words of its question. */
 import { plainText, shortened } from '$lib/markdown/plainText';
 
 const LONGEST = 60;

@@ -1,4 +1,4 @@
-/** Up and down a list whose links carry data-row. */
+/** Arrow keys in a list whose links carry data-row. */
 export function moveBetweenRows(event: KeyboardEvent): void {
   const list = event.currentTarget as HTMLElement;
   const rows = [...list.querySelectorAll<HTMLElement>('[data-row]')];

@@ -168,14 +168,14 @@ describe('the table', () => {
     expect(canCome({ ...ofPersona('P'), model: 'c:gone' }, invitable)).toBe(false);
   });
 
-  it('is laid for the three of the house as soon as more than the demo can speak for them', () => {
+  it('seats the three built-in personas when a model other than the demo is available', () => {
     const sage = persona('0000000000000000000000SAGE', 1);
     expect(firstAvailable({ models, personas: [sage] })).toEqual([ofPersona(sage.id)]);
     expect(firstAvailable({ models: models.slice(3), personas: [sage] })).toEqual([ofModel('d:small')]);
     expect(firstAvailable({ models, personas: [] })).toEqual([ofModel('a:one'), ofModel('b:three')]);
   });
 
-  it('is laid with what was wanted, else one of each house, else the demo', () => {
+  it('seats the wanted voices, else a model of each provider, else the demo', () => {
     expect(firstTable(['b:three', 'c:gone'], models)).toEqual(['b:three']);
     expect(firstTable([], models)).toEqual(['a:one', 'b:three']);
     expect(firstTable(['c:gone'], models.slice(3))).toEqual(['d:small']);
@@ -282,7 +282,7 @@ describe('the minds one can invite', () => {
   const named = (typed: string, some = models, personas: ReturnType<typeof persona>[] = []) =>
     pickerList({ models: some, personas }, typed);
   const shown = (typed: string, some = models) =>
-    named(typed, some).groups.map((group) => [group.name, group.items.map((each) => each.name)]);
+    named(typed, some).groups.map((group) => [group.name, group.items.map((item) => item.name)]);
 
   it('are grouped by who serves them, and what cannot be used stands behind one row', () => {
     expect(shown('')).toEqual([['B', ['beta', 'delta']]]);
@@ -319,7 +319,7 @@ describe('the minds one can invite', () => {
 
   it('name who serves them where names repeat, and while something is typed', () => {
     const twins = [model('a:twin'), model('b:twin'), model('b:one')];
-    const about = named('', twins).groups.flatMap((group) => group.items.map((each) => each.about));
+    const about = named('', twins).groups.flatMap((group) => group.items.map((item) => item.about));
     expect(about.map((each) => each.split(' · ')[0])).toEqual(['A', 'B', 'balanced']);
     expect(named('one', twins).groups[0]!.items[0]!.about).toMatch(/^B · /);
   });

@@ -1,4 +1,4 @@
-/** How much a model is told to think, in words, and as a menu. */
+/** Thinking effort: names, and the items of its menu. */
 import type { Effort } from '$lib/api/types';
 import type { MenuItem } from '$lib/ui/menu';
 import type { Mind } from './minds';

@@ -1,4 +1,4 @@
-/** What a round would cost and how full each mind would be, as the server reckons before it is sent. */
+/** Estimates: what a round would cost and how much of each context window it fills, computed by the server before sending. */
 import type { Estimate, Voice } from '$lib/api/types';
 import { listed, totalOf, type Total } from '$lib/format/numbers';
 import { leftOutName, whyLeftOut } from '$lib/format/reasons';

@@ -1,4 +1,4 @@
-/** Asks for an estimate when the writer pauses; a newer question takes the place of an older one. */
+/** Requests an estimate when typing pauses (debounced); a newer request cancels the older one. */
 import { request } from '$lib/api/client';
 import type { Estimate, NewEstimate } from '$lib/api/types';
 

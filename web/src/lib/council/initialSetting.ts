@@ -1,4 +1,4 @@
-/** How a conversation begins: the project's table, one's own, the last one used here, or what is at hand. */
+/** The settings a new conversation starts with: the project's default, the person's default, the last one used here, or the first available model. */
 import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api/types';
 import { ofModel, type Mind } from './minds';
 import { firstAvailable, canCome, isDemoAlone, SEATS, type Invitable } from './table';
@@ -44,7 +44,7 @@ export function initialSetting(habits: SettingSources, invitable: Invitable): Ro
 }
 
 function inOrder({ project, defaults, tables, last, instance }: SettingSources): RoundSettings[] {
-  const table = (id: string | null | undefined) => tables.filter((each) => each.id === id).map(settingOf);
+  const table = (id: string | null | undefined) => tables.filter((table) => table.id === id).map(settingOf);
   const own = defaults && {
     ...PLAIN,
     minds: defaults.voices,

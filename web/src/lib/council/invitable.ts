@@ -1,4 +1,4 @@
-/** Who can be invited, as the house knows them now. */
+/** The models and personas that can be invited now, read from the store. */
 import { store } from '$lib/live/store.svelte';
 import type { Invitable } from './table';
 

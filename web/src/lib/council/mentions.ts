@@ -1,4 +1,4 @@
-/** `@name` in what is written: who is meant, where it stands, and what is being typed. */
+/** `@name` in the message field: which voice is meant, where it stands, and the name being typed. */
 import type { Voice } from '$lib/api/types';
 
 export interface Mention<T> {

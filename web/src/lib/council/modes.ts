@@ -1,4 +1,4 @@
-/** How voices take turns. A new mode is one more entry here, once the server knows it. */
+/** Modes: how voices take turns. A new mode is one more entry here, once the server has it. */
 import { inWords } from '$lib/format/numbers';
 
 export interface Mode {

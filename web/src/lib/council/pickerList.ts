@@ -1,5 +1,5 @@
 /**
- * What the picker lists: personas first, then models by who serves them; once something is typed, all in one list with
+ * The list of the picker: personas first, then models by who serves them; once something is typed, all in one list with
  * the best match first. What cannot be used now stands apart.
  */
 import type { Model, Persona } from '$lib/api/types';
@@ -50,8 +50,8 @@ export function pickerList({ models, personas }: Invitable, typed: string): Pick
   const repeated = repeatedNames(models);
   const isNamed = (model: Model) => words !== '' || repeated.has(model.display_name);
   const all = [
-    ...personas.map((each) => ofOne(each, models)),
-    ...models.map((each) => itself(each, isNamed(each))),
+    ...personas.map((persona) => ofOne(persona, models)),
+    ...models.map((model) => itself(model, isNamed(model))),
   ];
   const found = words ? ranked(all, words) : all;
   const rest = found.filter(({ item }) => !item.canCome);
@@ -76,7 +76,7 @@ function grouped(found: Candidate[], isTyped: boolean): Group[] {
 }
 
 function demoLast<T>(items: T[], isDemo: (item: T) => boolean): T[] {
-  return [...items.filter((each) => !isDemo(each)), ...items.filter(isDemo)];
+  return [...items.filter((item) => !isDemo(item)), ...items.filter(isDemo)];
 }
 
 /** Exactly what was typed, then what begins with it, then a word that does, then all that holds every word. */
@@ -91,7 +91,7 @@ function ranked(all: Candidate[], typed: string): Candidate[] {
 const NO_MATCH = 4;
 
 function rankOf(names: string[], typed: string): number {
-  const lower = names.map((each) => each.toLowerCase());
+  const lower = names.map((name) => name.toLowerCase());
   const [name = '', id = ''] = lower;
   if (name === typed || id === typed) return 0;
   if (name.startsWith(typed) || id.startsWith(typed)) return 1;
@@ -117,7 +117,7 @@ function repeatedNames(models: Model[]): Set<string> {
 function ofOne({ id, character }: Persona, models: Model[]): Candidate {
   const mind = ofPersona(id);
   const speaker = speakerFor({ character }, models);
-  const own = models.find((each) => each.key === character.model);
+  const own = models.find((model) => model.key === character.model);
   return {
     item: {
       mind,

@@ -1,4 +1,4 @@
-/** Requests about saved tables and what one begins with. Results come by the stream. */
+/** Requests about saved tables and default settings. Results come by the stream. */
 import { request } from '$lib/api/client';
 import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
 import { modeNamed } from './modes';

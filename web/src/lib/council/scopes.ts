@@ -1,4 +1,4 @@
-/** What is searched for passages that fit a question. */
+/** Search scopes: what is searched for passages that fit a question. */
 import type { Project, SearchScope } from '$lib/api/types';
 
 const ALL: SearchScope = { files: true, conversations: true };

@@ -1,4 +1,4 @@
-/** The table before it is sent: who is wanted there, seated as the server will seat them. */
+/** The table before sending: assigns seats to the chosen voices as the server will. */
 import type { Conversation, Effort, Model, Persona, Voice } from '$lib/api/types';
 import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 
@@ -82,7 +82,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
   const { model: key, persona_id } = wanted;
   if (persona_id === null) {
     const effort = effortOf(wanted.effort ?? null, key ?? '', models);
-    const name = models.find((each) => each.key === key)?.display_name ?? nameOf(key ?? '');
+    const name = models.find((model) => model.key === key)?.display_name ?? nameOf(key ?? '');
     return {
       lane: key ?? '',
       name,
@@ -95,7 +95,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
       wanted: { ...wanted, effort },
     };
   }
-  const persona = personas.find((each) => each.id === persona_id);
+  const persona = personas.find((persona) => persona.id === persona_id);
   const model = key ?? (persona && speakerFor(persona, models)?.key) ?? '';
   const chosen = effortOf(wanted.effort ?? null, model, models);
   return {
@@ -113,7 +113,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
 
 /** What is wanted, where the model can be told so. */
 function effortOf(wanted: Effort | null, key: string, models: Model[]): Effort | null {
-  const model = models.find((each) => each.key === key);
+  const model = models.find((model) => model.key === key);
   return wanted && model?.efforts.includes(wanted) ? wanted : null;
 }
 
@@ -147,14 +147,16 @@ const STRENGTH = ['smart', 'balanced', 'fast', 'cheap'];
 
 /** The persona's own model; where it cannot answer, the one that comes closest. */
 export function speakerFor({ character }: Pick<Persona, 'character'>, models: Model[]): Model | undefined {
-  const own = models.find((each) => each.key === character.model);
+  const own = models.find((model) => model.key === character.model);
   if (own?.is_available) return own;
   const distance = (model: Model) => [
     Number(model.is_demo),
     Number(model.tier !== own?.tier),
     STRENGTH.indexOf(model.tier),
   ];
-  return models.filter((each) => each.is_available).toSorted((a, b) => compare(distance(a), distance(b)))[0];
+  return models
+    .filter((model) => model.is_available)
+    .toSorted((a, b) => compare(distance(a), distance(b)))[0];
 }
 
 function compare(a: number[], b: number[]): number {
@@ -164,7 +166,7 @@ function compare(a: number[], b: number[]): number {
 
 /** Whether it could be asked now. */
 export function canCome({ model, persona_id }: Mind, { models, personas }: Invitable): boolean {
-  const persona = personas.find((each) => each.id === persona_id);
+  const persona = personas.find((persona) => persona.id === persona_id);
   if (persona_id !== null && persona === undefined) return false;
   if (model !== null) return models.some((each) => each.key === model && each.is_available);
   return persona !== undefined && speakerFor(persona, models) !== undefined;
@@ -179,10 +181,10 @@ export function isDemoAlone(minds: Mind[], invitable: Invitable): boolean {
 
 /** Whether there is more than the demo to answer. */
 function isServed({ models }: Invitable): boolean {
-  return models.some((each) => each.is_available && !each.is_demo);
+  return models.some((model) => model.is_available && !model.is_demo);
 }
 
-/** A model of each house; anything at all where there are none but the demo. */
+/** A model of each provider; the demo model when there is no other. */
 export function firstTable(wanted: string[], models: Model[], most: number = 3): string[] {
   const available = models.filter((model) => model.is_available);
   const known = wanted.filter((key) => available.some((model) => model.key === key));
@@ -197,20 +199,20 @@ export function firstTable(wanted: string[], models: Model[], most: number = 3):
 /** Those who are here from the first day; a person may have sent them away since. */
 const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
 
-/** Who sits down when nobody was chosen: the three of the house, once there is more than the demo to speak. */
+/** The table when nobody was chosen: the three built-in personas, once there is more than the demo model. */
 export function firstAvailable(invitable: Invitable): Mind[] {
-  const known = SEEDED.filter((id) => invitable.personas.some((each) => each.id === id)).map(ofPersona);
+  const known = SEEDED.filter((id) => invitable.personas.some((persona) => persona.id === id)).map(ofPersona);
   return isServed(invitable) && known.length ? known : firstTable([], invitable.models).map(ofModel);
 }
 
 /**
- * Different voices for a template, the demo apart: those that are wanted already, the three personas of the house, a
+ * Different voices for a template, the demo apart: those that are wanted already, the three built-in personas, a
  * model of each provider, then any other model. Fewer where there are not so many.
  */
 export function differentMinds(wanted: Mind[], invitable: Invitable, most: number): Mind[] {
   if (!isServed(invitable)) return [];
   const providers = firstTable([], invitable.models, SEATS).map(ofModel);
-  const ready = invitable.models.filter((each) => each.is_available).map((each) => ofModel(each.key));
+  const ready = invitable.models.filter((model) => model.is_available).map((model) => ofModel(model.key));
   const minds = new Map(
     [...wanted, ...firstAvailable(invitable), ...providers, ...ready]
       .filter((mind) => canCome(mind, invitable) && !isDemoAlone([mind], invitable))

@@ -1,4 +1,4 @@
-/** What each voice sees of the others. */
+/** Visibilities: what each voice sees of the others' replies. */
 import type { Visibility } from '$lib/api/types';
 
 export interface Choice {

@@ -1,4 +1,4 @@
-/** Moving through rounds and replies by key. Reads the page: what is on it is what one can walk through. */
+/** Keyboard navigation through rounds and replies. Reads the page: it moves through the elements on it. */
 import { tick } from 'svelte';
 import type { LayoutState } from '$lib/lanes/layoutState.svelte';
 import type { ScrollAnchor } from '$lib/ui/scrollAnchor.svelte';
@@ -20,7 +20,7 @@ export class KeyboardNavigation {
   get roundAtHand(): HTMLElement | undefined {
     const rounds = this.#rounds();
     const name = this.current?.dataset.round;
-    return name ? rounds.find((each) => each.dataset.roundName === name) : rounds[this.#inView(rounds)];
+    return name ? rounds.find((round) => round.dataset.roundName === name) : rounds[this.#inView(rounds)];
   }
 
   mind(step: 1 | -1): void {

@@ -1,4 +1,4 @@
-/** Rounds that were read one after the other: a conversation may be known at its end and somewhere before it. */
+/** Ranges of loaded rounds: a conversation may be loaded at its end and in a part before it. */
 
 type IsRead = (round: number) => boolean;
 

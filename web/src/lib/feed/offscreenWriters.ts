@@ -1,4 +1,4 @@
-/** Who is writing where it cannot be seen. */
+/** Names of the voices that are writing out of view. */
 
 /** What the composer covers at the foot of the view. */
 const COVERED_PX = 140;

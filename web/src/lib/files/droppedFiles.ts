@@ -1,4 +1,4 @@
-/** What someone brings by hand: files, and folders with all that is in them. */
+/** Files that a person drops or chooses, folders with their contents included. */
 
 export interface DroppedFile {
   /** Below the folder that was dropped, if it was one. */

@@ -1,4 +1,4 @@
-/** A text as it lies in its file, and as it is edited: a field knows neither marks of order nor other line ends. */
+/** A file's text for editing: the byte order mark and the line endings are removed for the field and put back on saving. */
 
 /** What is edited in place; a longer one is slow to type in. */
 export const MOST_BYTES = 1_000_000;

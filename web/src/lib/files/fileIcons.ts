@@ -1,4 +1,4 @@
-/** The picture that stands beside a file's name. */
+/** The icon for a file type. */
 import Braces from '@lucide/svelte/icons/file-code';
 import Plain from '@lucide/svelte/icons/file';
 import Image from '@lucide/svelte/icons/file-image';

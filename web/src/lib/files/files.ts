@@ -1,4 +1,4 @@
-/** Files as people read them: folders, sizes, how far each can be found, what changed between versions. */
+/** Files as data for display: folders, sizes, index status, lines of a diff. */
 import type { FileMetadata, ProjectFile } from '$lib/api/types';
 import { counted } from '$lib/format/numbers';
 

@@ -1,4 +1,4 @@
-/** Some browsers forget what the parts of a table are once they are laid out as cards: they are told. */
+/** ARIA roles for a table laid out as cards: some browsers drop the native ones. */
 export const TABLE = { role: 'table' } as const;
 export const GROUP = { role: 'rowgroup' } as const;
 export const ROW = { role: 'row' } as const;

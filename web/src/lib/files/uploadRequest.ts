@@ -1,4 +1,4 @@
-/** One file on its way in, by the older kind of request: the newer one does not say how much has gone. */
+/** Uploads one file with XMLHttpRequest, because fetch does not report upload progress. */
 import { ApiError } from '$lib/api/client';
 
 export type Progress = (sent: number) => void;
@@ -16,10 +16,10 @@ export function sendFile<T>(
     call.setRequestHeader('content-type', 'application/octet-stream');
     call.upload.onprogress = (event) => progress(event.loaded);
     call.onload = () => {
-      const said = call.response as (T & { code?: string; message?: string }) | null;
-      if (call.status === 201 && said) return resolve(said);
-      const message = said?.message ?? `The server answered with ${call.status}.`;
-      reject(new ApiError(call.status, said?.code ?? 'unexpected', message));
+      const answer = call.response as (T & { code?: string; message?: string }) | null;
+      if (call.status === 201 && answer) return resolve(answer);
+      const message = answer?.message ?? `The server answered with ${call.status}.`;
+      reject(new ApiError(call.status, answer?.code ?? 'unexpected', message));
     };
     call.onerror = () => reject(new ApiError(0, 'offline', OFFLINE));
     call.onabort = () => reject(new ApiError(0, 'aborted', 'Cancelled'));

@@ -19,7 +19,7 @@ it('brings files in under their names', async () => {
     return Promise.resolve(taken);
   });
   await uploads.add('p', [file('a b.md'), file('c.md')], true);
-  expect(addresses.map((each) => each.split('&upload_key=')[0])).toEqual([
+  expect(addresses.map((address) => address.split('&upload_key=')[0])).toEqual([
     '/api/projects/p/files?path=a+b.md',
     '/api/projects/p/files?path=c.md',
   ]);

@@ -1,5 +1,5 @@
 /**
- * Files on their way into projects, a few at a time, whatever page is looked at meanwhile.
+ * The upload queue of project files: a few at a time, independent of the page shown.
  *
  *   waiting ─▶ uploading ─▶ gone from here: it stands among the project's files
  *                  └─▶ failed (refused or cut off: tried again or dismissed by the person)
@@ -58,7 +58,7 @@ export class Uploads {
   ) {}
 
   of(projectId: string): Upload[] {
-    return this.items.filter((each) => each.projectId === projectId);
+    return this.items.filter((item) => item.projectId === projectId);
   }
 
   add(projectId: string, files: DroppedFile[], unpack: boolean): Promise<void> {
@@ -100,7 +100,7 @@ export class Uploads {
 
   #drop(...ids: number[]): void {
     for (const id of ids) this.#parcels.delete(id);
-    this.items = this.items.filter((each) => !ids.includes(each.id));
+    this.items = this.items.filter((item) => !ids.includes(item.id));
   }
 
   #fresh(projectId: string, name: string, file: File, unpack: boolean): Upload {
@@ -166,7 +166,7 @@ export class Uploads {
   }
 
   #change(id: number, change: Partial<Upload>): void {
-    this.items = this.items.map((each) => (each.id === id ? { ...each, ...change } : each));
+    this.items = this.items.map((item) => (item.id === id ? { ...item, ...change } : item));
   }
 }
 

@@ -1,4 +1,4 @@
-/** The sidebar: whole or a rail where there is room, a drawer where there is not. */
+/** The state of the sidebar: full or a rail on wide screens, a drawer on narrow ones. */
 import { persisted } from '$lib/ui/persisted.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 

@@ -6,7 +6,7 @@
  *
  * Queued: it was not asked yet. Asked: not a word has come. Waiting: its provider asked to be called again later.
  *
- * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
+ * Made from the round's messages, the turns that answer it, and the drafts being written.
  */
 import type { Draft, Message, Round, Step, Turn, Voice } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
@@ -50,7 +50,7 @@ export interface Lane {
 export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   const mine = turns.filter((turn) => turn.round_number === round.number);
   const chains = chainsOf([
-    ...round.messages.filter((each) => each.voice).map(fromMessage),
+    ...round.messages.filter((message) => message.voice).map(fromMessage),
     ...drafts.filter(isNew).map(fromDraft),
   ]).filter((chain) => stepOf(chain[0]!) !== 'outline');
   for (const turn of mine.filter(isRunning)) addQueued(chains, turn);
@@ -61,7 +61,7 @@ export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   ).map((lane) => ({ ...lane, voice: voiceOf(latest(lane)) }));
 
   function isNew(draft: Draft): boolean {
-    return draft.round_number === round.number && !round.messages.some((each) => each.id === draft.id);
+    return draft.round_number === round.number && !round.messages.some((message) => message.id === draft.id);
   }
 }
 
@@ -129,7 +129,7 @@ function chainsOf(versions: Version[]): Version[][] {
   for (const version of versions) {
     const earlier = replacedBy(version);
     const chain =
-      earlier === null ? undefined : chains.find((each) => each.some((known) => known.id === earlier));
+      earlier === null ? undefined : chains.find((chain) => chain.some((known) => known.id === earlier));
     if (chain) chain.push(version);
     else chains.push([version]);
   }
@@ -160,7 +160,7 @@ function addQueued(chains: Version[][], turn: Turn): void {
       ),
     );
     if (isHere) continue;
-    const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
+    const chain = chains.find((chain) => chain.some((version) => version.id === turn.message_id));
     const queued: Version = {
       kind: 'queued',
       id: `${turn.id}:${voice.id}:${step}`,

@@ -1,4 +1,4 @@
-/** How rounds are laid out for this person, and which reply of each is the open one. */
+/** The layout of rounds, and which reply of each is open. */
 import { getContext, setContext } from 'svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
 import { persisted } from '$lib/ui/persisted.svelte';
@@ -66,7 +66,7 @@ export class LayoutState {
   }
 }
 
-const KEY = Symbol('reading');
+const KEY = Symbol('layout state');
 
 export function provideLayoutState(): LayoutState {
   return setContext(KEY, new LayoutState());

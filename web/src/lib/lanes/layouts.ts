@@ -1,4 +1,4 @@
-/** What stands for each way in which a round is laid out. */
+/** The icons of the layouts. */
 import AppWindow from '@lucide/svelte/icons/app-window';
 import Columns3 from '@lucide/svelte/icons/columns-3';
 import Rows3 from '@lucide/svelte/icons/rows-3';

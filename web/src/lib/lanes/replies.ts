@@ -1,4 +1,4 @@
-/** What a version of a reply says, and the sentences about it. */
+/** The text of a version of a reply, and sentences about its state. */
 import type { Draft, Message } from '$lib/api/types';
 import { withNames } from './labels';
 import type { LaneState, Version } from './lanes';

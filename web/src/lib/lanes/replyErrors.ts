@@ -1,4 +1,4 @@
-/** Why a reply did not come, in words: a title, a short reason, and whether trying again can help. */
+/** Error texts for failed replies: title, short reason, and whether a retry can help. */
 import type { Failure } from '$lib/api/types';
 
 export interface FailureText {

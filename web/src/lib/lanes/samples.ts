@@ -1,4 +1,4 @@
-/** Small things to test with: a voice, a turn, a message, a draft, as the server would send them. */
+/** Data for tests: a voice, a turn, a message, a draft, as the server sends them. */
 import type { Draft, Message, Round, Turn, Usage, Voice } from '$lib/api/types';
 
 export function voice(seat: number, name: string = `Mind ${seat}`): Voice {

@@ -1,5 +1,5 @@
 /**
- * How what happened changes what is known: state × item → state. Pure; what did not change keeps its identity,
+ * Applies items of the stream to the state: state × item → state. Pure; what did not change keeps its identity,
  * so a delta costs one small draft and nothing else.
  *
  *   event      the next number of a followed place: `changed` puts a value in its table, `removed` takes it out

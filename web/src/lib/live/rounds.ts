@@ -1,4 +1,4 @@
-/** Messages as rounds. A round whose messages did not change stays the same object, so its view rests. */
+/** Groups messages into rounds. A round whose messages did not change stays the same object, so it is not drawn again. */
 import type { Message, Round } from '../api/types';
 
 export function roundsOf(messages: Iterable<Message>, before: Round[] = []): Round[] {

@@ -1,5 +1,5 @@
 /**
- * A project's things and a conversation's, in the order people read them. Pure; each takes the tables it looks at
+ * Selectors: the parts of a project and of a conversation, in the order people read them. Pure; each takes the tables it looks at
  * and no more, so that nothing is put in order anew because something else was said.
  */
 import type { Draft, Persona, ProjectFile, SavedTable, Turn } from '../api/types';
@@ -9,18 +9,18 @@ import type { Tables } from './items';
 /** By path. */
 export function filesOf(files: Tables['file'], projectId: string): ProjectFile[] {
   return Object.values(files)
-    .filter((each) => each.project_id === projectId)
+    .filter((file) => file.project_id === projectId)
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** Everyone's, the project's, one's own: who can speak there. */
 export function personasOf(personas: Tables['persona'], projectId: string | null): Persona[] {
-  return byScope(Object.values(personas).filter((each) => isAtHand(each, projectId)));
+  return byScope(Object.values(personas).filter((persona) => isAtHand(persona, projectId)));
 }
 
 /** The project's, then one's own. */
 export function tablesOf(tables: Tables['table'], projectId: string | null): SavedTable[] {
-  return byScope(Object.values(tables).filter((each) => isAtHand(each, projectId)));
+  return byScope(Object.values(tables).filter((table) => isAtHand(table, projectId)));
 }
 
 /** Its own, and those it inherited: they are over for it, whatever still goes on where it left. */
@@ -33,14 +33,14 @@ export function turnsOf(
   const asked = new Set(Object.keys(inherited).map((each) => messages[each]?.turn_id));
   return Object.values(turns)
     .filter(
-      (each) => each.conversation_id === conversationId || (asked.has(each.id) && each.finished_at !== null),
+      (turn) => turn.conversation_id === conversationId || (asked.has(turn.id) && turn.finished_at !== null),
     )
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 export function draftsOf(drafts: State['drafts'], conversationId: string): Draft[] {
   return Object.values(drafts)
-    .filter((each) => each.conversation_id === conversationId)
+    .filter((draft) => draft.conversation_id === conversationId)
     .sort((a, b) => a.voice.seat - b.voice.seat);
 }
 

@@ -105,7 +105,7 @@ describe('the files of a project', () => {
   const told = (number: number, ...files: ProjectFile[]): State => ({
     ...EMPTY,
     cursors: { 'project:P': number },
-    tables: { ...EMPTY.tables, file: Object.fromEntries(files.map((each) => [each.id, each])) },
+    tables: { ...EMPTY.tables, file: Object.fromEntries(files.map((file) => [file.id, file])) },
   });
   const versionsIn = (state: State) =>
     Object.fromEntries(Object.values(state.tables.file).map(({ id, version }) => [id, version]));
@@ -157,7 +157,7 @@ describe('a branch', () => {
   const shown = (state: State, id: string) =>
     roundsOf(Object.values(state.tables.message).filter(isShownIn(state, id))).map(({ number, messages }) => [
       number,
-      messages.map((each) => each.id),
+      messages.map((message) => message.id),
     ]);
   const branch = (...said: Message[]) =>
     ({

@@ -1,4 +1,4 @@
-/** How what was read by GET enters the state; the stream goes on from each snapshot's cursor. Pure. */
+/** Puts the answers of GET requests into the state; the stream goes on from each snapshot's cursor. Pure. */
 import type {
   Conversation,
   ConversationList,
@@ -81,7 +81,7 @@ export function putSome<Noun extends 'file' | 'persona' | 'table'>(
   list: Listed<Noun>,
 ): State {
   const isNewer = newer(state, before, noun, projectId, list.cursor);
-  const read = byId(list.items.filter((each) => each.project_id === projectId && !isNewer(each.id)));
+  const read = byId(list.items.filter((item) => item.project_id === projectId && !isNewer(item.id)));
   return { ...state, tables: { ...state.tables, [noun]: { ...state.tables[noun], ...read } } };
 }
 
@@ -130,7 +130,7 @@ export function followFrom(state: State, projectId: string, cursor: number): Sta
  */
 export function putConversation(state: State, snapshot: ConversationPage): State {
   const { conversation, rounds, cursor } = snapshot;
-  const said = rounds.flatMap((round) => round.messages);
+  const messages = rounds.flatMap((round) => round.messages);
   const joined = joinsOn(state, snapshot);
   const first = rounds[0]?.number ?? 0;
   const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
@@ -143,7 +143,7 @@ export function putConversation(state: State, snapshot: ConversationPage): State
     tables: {
       ...state.tables,
       conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
-      message: { ...keep(state.tables.message, isOlder), ...byId(said) },
+      message: { ...keep(state.tables.message, isOlder), ...byId(messages) },
       turn: { ...keep(state.tables.turn, isOlder), ...byId(snapshot.turns) },
       vote: { ...keep(state.tables.vote, isOlder), ...byId(snapshot.votes) },
     },
@@ -152,7 +152,7 @@ export function putConversation(state: State, snapshot: ConversationPage): State
       ...state.inherited,
       [conversation.id]: {
         ...(joined && inheritedBefore(state, conversation.id, first)),
-        ...from(conversation.id, said),
+        ...from(conversation.id, messages),
       },
     },
   };
@@ -165,8 +165,8 @@ function inheritedBefore(state: State, id: string, round: number): Inherited {
 }
 
 /** Of these messages, those that were said in another conversation than this one. */
-function from(id: string, said: Message[]): Inherited {
-  return marked(said.filter((each) => each.conversation_id !== id).map((each) => each.id));
+function from(id: string, messages: Message[]): Inherited {
+  return marked(messages.filter((each) => each.conversation_id !== id).map((each) => each.id));
 }
 
 function marked(ids: string[]): Inherited {
@@ -191,8 +191,8 @@ export function addRounds(
   id: string,
   page: Pick<OlderRounds, 'rounds' | 'turns' | 'votes'>,
 ): State {
-  const said = page.rounds.flatMap((round) => round.messages);
-  const messages = byId<Message>(said);
+  const older = page.rounds.flatMap((round) => round.messages);
+  const messages = byId<Message>(older);
   const { message, turn } = state.tables;
   return {
     ...state,
@@ -202,7 +202,7 @@ export function addRounds(
       turn: { ...byId<Turn>(page.turns), ...turn },
       vote: { ...byId(page.votes), ...state.tables.vote },
     },
-    inherited: { ...state.inherited, [id]: { ...state.inherited[id], ...from(id, said) } },
+    inherited: { ...state.inherited, [id]: { ...state.inherited[id], ...from(id, older) } },
   };
 }
 
@@ -228,11 +228,11 @@ export function dropMessages(state: State, conversationId: string): State {
   const isInherited = (id: string) => Object.values(inherited).some((ids) => ids[id]);
   const { message, turn } = state.tables;
   const messages = keep(message, (each) => each.conversation_id !== conversationId || isInherited(each.id));
-  const asked = new Set(Object.values(messages).map((each) => each.turn_id));
+  const asked = new Set(Object.values(messages).map((message) => message.turn_id));
   const turns = keep(turn, (each) => each.conversation_id !== conversationId || asked.has(each.id));
   return { ...state, inherited, tables: { ...state.tables, message: messages, turn: turns } };
 }
 
 function byId<T extends { id: string }>(items: T[]): Record<string, T> {
-  return Object.fromEntries(items.map((each) => [each.id, each]));
+  return Object.fromEntries(items.map((item) => [item.id, item]));
 }

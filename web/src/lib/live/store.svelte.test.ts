@@ -141,9 +141,9 @@ describe('the store', () => {
   });
 
   it('knows who can be invited: everyone’s, the project’s, one’s own, as they come and go', async () => {
-    const names = () => store.personasOf('P').map((each) => each.id);
+    const names = () => store.personasOf('P').map((persona) => persona.id);
     expect(names()).toEqual(['sage', 'local']);
-    expect(store.personasOf('Q').map((each) => each.id)).toEqual(['sage']);
+    expect(store.personasOf('Q').map((persona) => persona.id)).toEqual(['sage']);
     const mine = { id: 'mine', scope: 'user', project_id: null, created_at: 2 };
     await hear(
       { type: 'event', place: 'project:P', number: 10, noun: 'persona', id: 'local', kind: 'removed' },
@@ -191,7 +191,7 @@ describe('the store', () => {
       { type: 'draft', value: draft },
       { type: 'delta', id: 'M2', after: 0, number: 2, text: 'Beca' },
     );
-    expect(store.draftsOf('C').map((each) => each.content)).toEqual(['Beca']);
+    expect(store.draftsOf('C').map((draft) => draft.content)).toEqual(['Beca']);
     await hear({
       type: 'event',
       place: 'conversation:C',

@@ -1,5 +1,5 @@
 /**
- * Uploads of this tab whose end is not known here. The files they bring are not shown.
+ * Unfinished uploads of this tab: the server has not confirmed them. Their files are not shown.
  *
  *   under way ─▶ settled (the server answered: what it took is shown)
  *           └─▶ cancelled (never shown; the server is told until it has heard)

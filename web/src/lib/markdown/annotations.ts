@@ -1,5 +1,5 @@
 /**
- * Words of a shown text that somebody wrote about: they are underlined and carry the number of the note.
+ * Annotations: underlines quoted words in a shown text and adds the number of the note about them.
  * Marks are put around text that is there and taken off again; nothing is parsed and nothing is made from a string.
  */
 export interface Annotation {

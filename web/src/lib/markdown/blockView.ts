@@ -1,4 +1,4 @@
-/** One block of markup on the page: kept up to date with little change, then its formulas drawn and programs coloured. */
+/** Keeps one block of markup on the page up to date with few changes, then draws formulas and highlights code. */
 import { mount, unmount } from 'svelte';
 import { dress, type Citations } from './citations';
 import CodeBlock from './CodeBlock.svelte';

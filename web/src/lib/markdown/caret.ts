@@ -1,4 +1,4 @@
-/** Marks the element in which the next word will stand, so that the caret can be drawn after its last one. */
+/** Marks the element that receives the next word, so that the caret is drawn after the last one. */
 const HOLDERS = new Set(
   'DIV P UL OL LI BLOCKQUOTE PRE CODE FIGURE TABLE TBODY THEAD TR TD TH H4 H5 H6'.split(' '),
 );

@@ -1,5 +1,5 @@
 /**
- * Marks by which a mind says what it goes by: [docs/plan.md:12-40] for lines of a file, [round 7] for what was said.
+ * Citations in a model's text: [docs/plan.md:12-40] for lines of a file, [round 7] for what was said.
  *
  * The reader of Markdown finds them outside of programs and links, and leaves them as they were written. Those that
  * name something known here become buttons afterwards, on the page: while text comes in, while files come and go.

@@ -1,4 +1,4 @@
-/** What marks in a text lead to, for all texts below a component; without it they stay words. */
+/** Svelte context for citations: what a citation opens, for all texts below a component. Without it a citation stays text. */
 import { getContext, setContext } from 'svelte';
 import type { Citations } from './citations';
 

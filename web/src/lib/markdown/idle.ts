@@ -1,4 +1,4 @@
-/** Work that can wait: until its place is in view, and until the page has nothing better to do. */
+/** Runs work when its element is in view and the browser is idle. */
 
 const idle: (work: () => void) => void =
   typeof requestIdleCallback === 'function'

@@ -1,4 +1,4 @@
-/** Characters that make text read other than it is: taken out before anything looks at it. */
+/** Removes invisible characters that make text look different from what it is (bidirectional controls, zero-width). */
 
 // Direction overrides, embeddings and isolates can turn "exe.txt" into "txt.exe"; tag characters are invisible
 // letters a model reads and a person does not. Marks (LRM, RLM) and joiners stay: Persian, Indic scripts and

@@ -3,7 +3,7 @@
 const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
 const LOOKS_LIKE_A_HOST = /(?:^|[\s/@(])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?=$|[\s/:?#),])/iu;
 
-/** The address when it is one a person may be led to; a relative address leads into this house and is none. */
+/** The address when it is one a person may be led to; a relative address leads into this app and is none. */
 export function destination(address: string): URL | null {
   const url = URL.canParse(address) ? new URL(address) : null;
   return url && ALLOWED.has(url.protocol) ? url : null;

@@ -1,4 +1,4 @@
-/** For those who asked for less motion: text arrives a sentence at a time. */
+/** Reduced motion: text appears a sentence at a time. */
 export function upToSentence(text: string): string {
   const ends = [...text.matchAll(/[.!?…:][)"'”’]?(?=\s)|\n/g)];
   const last = ends.at(-1);

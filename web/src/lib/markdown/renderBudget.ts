@@ -1,5 +1,5 @@
 /**
- * Time one text may take on the page: it fills up again while nothing is drawn, so that half of it is always free.
+ * Render budget: the time one text may take on the main thread. It refills while nothing is drawn, so half of the time stays free.
  * What took far too long is not paid for in full: a page that was slow once would stay half drawn for as long again.
  */
 

@@ -1,4 +1,4 @@
-/** The last word on markup before it enters the page: an allow-list of elements, attributes, classes and addresses. */
+/** Sanitizes markup before it enters the page: an allow-list of elements, attributes, classes and addresses. */
 import DOMPurify, { type Config } from 'dompurify';
 import type { TrustedTypesWindow } from 'trusted-types/lib';
 

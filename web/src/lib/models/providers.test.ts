@@ -20,7 +20,7 @@ it('lists who can answer first, then what runs here, then the rest by name', () 
     model('Mid'),
     model('Mid', { is_available: false }),
   ]);
-  expect(providers.map((each) => [each.name, each.available])).toEqual([
+  expect(providers.map((provider) => [provider.name, provider.available])).toEqual([
     ['Mid', 1],
     ['Built in', 0],
     ['Alpha', 0],

@@ -1,4 +1,4 @@
-/** Models by who serves them: those that can answer first, then what runs on this machine. */
+/** Models grouped by provider: available ones first, then those that run on this machine. */
 import type { Model } from '../api/types';
 
 export interface Provider {
@@ -28,5 +28,5 @@ export function providersOf(models: Model[]): Provider[] {
 }
 
 function rank(provider: Provider): number {
-  return 2 * Number(provider.available > 0) + Number(provider.models.some((each) => each.is_local));
+  return 2 * Number(provider.available > 0) + Number(provider.models.some((model) => model.is_local));
 }

@@ -1,4 +1,4 @@
-/** What the marks in a conversation's replies lead to: lines of its project's files, and its own rounds. */
+/** What citations in a conversation open: lines of its project's files, and its own rounds. */
 import { untrack } from 'svelte';
 import { store } from '$lib/live/store.svelte';
 import type { Citations, Cited, Mark } from '$lib/markdown/citations';

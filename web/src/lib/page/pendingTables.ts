@@ -1,4 +1,4 @@
-/** Tables that were set for conversations whose first question went to one mind alone. */
+/** Tables chosen for conversations whose first question went to one voice alone: used from the second question on. */
 import type { RoundSettings } from '$lib/council/initialSetting';
 
 const laid = new Map<string, RoundSettings>();

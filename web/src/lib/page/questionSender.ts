@@ -25,7 +25,7 @@ export class QuestionSender {
     const project = this.#conversation?.project_id ?? store.project?.id;
     if (!store.me || !project) return;
     const sent = this.#newTurn(project, store.me.id);
-    outboxStore.send({ ...sent, ...this.composer.said(Date.now()) });
+    outboxStore.send({ ...sent, ...this.composer.newTurn(Date.now()) });
     this.composer.clear();
     await this.show(sent.id);
   }

@@ -1,4 +1,4 @@
-/** The keys of a conversation, as commands: for reading, for the reply at hand, for writing. */
+/** The shortcuts of a conversation as commands: for reading, for the reply with focus, for writing. */
 import GitBranch from '@lucide/svelte/icons/git-branch';
 import GitCompare from '@lucide/svelte/icons/git-compare';
 import Network from '@lucide/svelte/icons/network';

@@ -1,4 +1,4 @@
-/** Ways to begin: a mode, the voices it takes, and a first line to go on from. */
+/** Templates for a first question: a mode, a number of voices, and the beginning of the text. */
 import type { Mind } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
 import { differentMinds, type Invitable } from '$lib/council/table';

@@ -1,4 +1,4 @@
-/** What stands beside the page: a reply from one of its sides, a file at some lines, or what came with a question. */
+/** The state of the inspector, the panel beside the page: a reply's context, files or details, a file, an attachment, or the branch map. */
 import type { Attachment } from '$lib/api/types';
 
 /** What it was shown, which files it touched, how it was made. */

@@ -1,4 +1,4 @@
-/** Requests about oneself. */
+/** Requests about one's own account. */
 import { request } from '../api/client';
 import type { Me, NewSetup } from '../api/types';
 

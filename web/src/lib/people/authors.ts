@@ -1,4 +1,4 @@
-/** Whose words a message holds: a voice's, one's own, or another person's by name. */
+/** The author of a message: a voice, the person, or another person by name. */
 import type { Message } from '../api/types';
 import { store } from '$lib/live/store.svelte';
 

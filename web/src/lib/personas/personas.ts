@@ -1,4 +1,4 @@
-/** What can be said of a persona before it is sent, and who may change it. */
+/** Persona rules: limits and errors of the form, and who may change a persona. */
 import type { Character, Model, Persona, Project, Scope, User } from '$lib/api/types';
 import { handleOf } from '$lib/council/mentions';
 import { plainText } from '$lib/markdown/plainText';

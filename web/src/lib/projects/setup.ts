@@ -1,4 +1,4 @@
-/** A project's setup as it is filled in: words in fields, until they are saved. */
+/** The form of a project's settings: field values until they are saved, and their errors. */
 import type { ContextStrategy, Project, ProjectChange } from '$lib/api/types';
 
 export interface Filled {

@@ -1,4 +1,4 @@
-/** The files a reply went by: those it was shown, and those it names. */
+/** The files a reply was sent, and those it cites. */
 import type { Receipt } from '$lib/api/types';
 import { markIn } from '$lib/markdown/citations';
 import { layersOf, type PiecePlace } from './receipt';
@@ -36,7 +36,7 @@ export function filesUsedBy(receipt: Receipt, said: string): FileUse[] {
 function citedIn(said: string): FilePlace[] {
   const marks = [...said.matchAll(/\[[^[\]\n]{1,420}\]/g)].map(([text]) => markIn(text));
   const places = marks.flatMap((mark) => (mark?.kind === 'file' ? [mark] : []));
-  return places.filter((mark, n) => places.findIndex((each) => nameOf(each) === nameOf(mark)) === n);
+  return places.filter((mark, n) => places.findIndex((place) => nameOf(place) === nameOf(mark)) === n);
 }
 
 function overlaps(mark: FilePlace, shown: FilePlace): boolean {

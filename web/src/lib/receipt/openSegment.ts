@@ -1,4 +1,4 @@
-/** The way from a piece of a receipt to where it stands. */
+/** Opens the source of a receipt's segment: the file at its lines, or the message. */
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
 import { withErrorToast } from '$lib/ui/errorToast';
@@ -16,7 +16,7 @@ export async function openSegment({ id, project_id }: Conversation, place: Piece
   }
   if (!store.hasFiles(project_id))
     await withErrorToast('The files could not be listed.', store.loadFiles(project_id));
-  const file = store.filesOf(project_id).find((each) => each.path === place.path);
+  const file = store.filesOf(project_id).find((file) => file.path === place.path);
   if (file) inspector.showFile(project_id, file.id, place.from, place.to);
   else toast({ text: `${place.path} is no longer in the project.` });
 }

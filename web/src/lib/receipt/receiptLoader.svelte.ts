@@ -1,4 +1,4 @@
-/** The receipt of the reply that is looked at; a newer wish takes the place of an older one. */
+/** Loads the receipt of the reply that is shown; a newer request replaces an older one. */
 import type { Receipt } from '$lib/api/types';
 import { readReceipt } from './requests';
 

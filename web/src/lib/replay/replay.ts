@@ -1,4 +1,4 @@
-/** What is said about a replay: what it would take, and how far it is. Pure. */
+/** Sentences about a replay: its estimated cost and its progress. Pure. */
 import type { Replay, ReplayEstimate } from '$lib/api/types';
 import { counted, money, roughMoney } from '$lib/format/numbers';
 

@@ -1,4 +1,4 @@
-/** Asking a conversation once more at another table. */
+/** Requests about replays: estimate, start, read, stop. */
 import { request } from '$lib/api/client';
 import type { NewReplay, Replay, ReplayEstimate, Replaying, ReplayView } from '$lib/api/types';
 

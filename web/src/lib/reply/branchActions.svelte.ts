@@ -1,4 +1,4 @@
-/** What makes a conversation branch, or takes something out of it. Shared by cards, menus and keys. */
+/** Actions that create a branch or delete something: edit, regenerate, branch, delete. Shared by cards, menus and shortcuts. */
 import { getContext, setContext } from 'svelte';
 import { goto } from '$app/navigation';
 import type { Draft, Message, Turn } from '$lib/api/types';
@@ -57,7 +57,7 @@ export class BranchActions {
       mode: table.mode,
       visibility: table.visibility,
       reply_to_id: question.reply_to_id,
-      attachments: question.attachments.map((each) => each.id),
+      attachments: question.attachments.map((attachment) => attachment.id),
       quotes: question.quotes,
       ...(table.scope && { scope: table.scope }),
       ...(table.chair && { chair: wanted(table.chair) }),
@@ -190,7 +190,7 @@ function stored(id: string): Promise<Message> {
   });
 }
 
-const KEY = Symbol('growing');
+const KEY = Symbol('branch actions');
 
 export function provideBranchActions(branchActions: BranchActions): BranchActions {
   return setContext(KEY, branchActions);

@@ -1,4 +1,4 @@
-/** Broken-off replies a person chose to leave as they are. */
+/** Interrupted replies whose notice was dismissed. */
 
 const KEY = 'tertulia.kept';
 const MOST = 500;

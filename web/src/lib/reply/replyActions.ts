@@ -1,4 +1,4 @@
-/** What a person does to replies, with a word when it could not be done. Shared by cards, menus and keys. */
+/** Actions on replies: continue, retry, stop. Shared by cards, menus and shortcuts; a failure is shown as a toast. */
 import { getContext, setContext } from 'svelte';
 import type { Draft, Message, Voice } from '$lib/api/types';
 import { withErrorToast } from '$lib/ui/errorToast';
@@ -21,7 +21,7 @@ export interface ReplyActions {
   isUnsent(turnId: string): boolean;
 }
 
-const KEY = Symbol('acts');
+const KEY = Symbol('reply actions');
 
 export function provideReplyActions(replyActions: ReplyActions): ReplyActions {
   return setContext(KEY, replyActions);

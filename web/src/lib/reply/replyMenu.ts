@@ -1,4 +1,4 @@
-/** What can be done with a reply besides reading it, as the items of its menus. */
+/** The menu items of a reply. */
 import Copy from '@lucide/svelte/icons/copy';
 import CornerUpLeft from '@lucide/svelte/icons/corner-up-left';
 import GitBranch from '@lucide/svelte/icons/git-branch';

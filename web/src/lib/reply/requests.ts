@@ -1,4 +1,4 @@
-/** What one can ask of a conversation and its replies. Results come by the stream. */
+/** Requests about replies: stop, retry, continue, synthesise. Results come by the stream. */
 import { request } from '$lib/api/client';
 import type { WantedVoice } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';

@@ -1,4 +1,4 @@
-/** The words of one reply that are selected, and where a button for them may stand. */
+/** The selected words of a reply, and the position for a button beside them. */
 
 export interface Selected {
   messageId: string;

@@ -1,4 +1,4 @@
-/** How a synthesis of a round is asked for, from its bar and from its replies. */
+/** Svelte context: asks for a synthesis of the round, from its bar and from its replies. */
 import { getContext, setContext } from 'svelte';
 
 const KEY = Symbol('synthesis');

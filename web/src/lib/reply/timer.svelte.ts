@@ -1,4 +1,4 @@
-/** The time, for countdowns: ticks while someone looks. */
+/** The current time as reactive state, updated each second while a component reads it. */
 import { createSubscriber } from 'svelte/reactivity';
 
 function ticking(every: number): () => number {

@@ -1,4 +1,4 @@
-/** What a screen reader is told, once each: who begins, who finished and at what length, who failed and why. */
+/** Announcements for screen readers, once each: who starts, who finished and at what length, who failed and why. */
 import { isOver, latest, type Lane, type Version } from '$lib/lanes/lanes';
 import { counted, inWords, wordCount } from '$lib/format/numbers';
 import { failureText } from '$lib/lanes/replyErrors';

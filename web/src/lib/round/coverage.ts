@@ -25,12 +25,12 @@ const STEPS = ['answer', 'rebuttal', 'critique'];
 
 /** Null when it is not known what it read: nothing was written, or before this was kept. */
 export function coverageOf(synthesis: Message | Draft, lanes: Lane[]): Coverage | null {
-  const ids = new Set(synthesis.read_replies.map((each) => each.message_id));
-  const seats = new Set(synthesis.read_replies.map((each) => each.seat));
+  const ids = new Set(synthesis.read_replies.map((reply) => reply.message_id));
+  const seats = new Set(synthesis.read_replies.map((reply) => reply.seat));
   if (!ids.size || ('status' in synthesis && !synthesis.content.trim())) return null;
   const advisors = lanes.filter((lane) => STEPS.includes(lane.step));
-  const told = advisors.map((lane) => ({ lane, heard: lane.versions.findLast(isHeard) }));
-  const news = told.filter(({ heard }) => heard && !ids.has(heard.id));
+  const answered = advisors.map((lane) => ({ lane, heard: lane.versions.findLast(isHeard) }));
+  const news = answered.filter(({ heard }) => heard && !ids.has(heard.id));
   const [changed, unread] = parted(news, ({ lane }) => seats.has(lane.voice.seat));
   return {
     read: seats.size,
@@ -58,7 +58,7 @@ function voicesOf(versions: Version[]): Voice[] {
 export type Included = 'whole' | 'earlier' | 'not';
 
 export function includedIn(synthesis: Message | Draft, lane: Lane): Included {
-  const ids = new Set(synthesis.read_replies.map((each) => each.message_id));
+  const ids = new Set(synthesis.read_replies.map((reply) => reply.message_id));
   const heard = lane.versions.findLast(isHeard);
   if (heard && ids.has(heard.id)) return 'whole';
   return lane.versions.some((version) => ids.has(version.id)) ? 'earlier' : 'not';

@@ -98,6 +98,6 @@ describe('the agreement', () => {
     ];
     const read = { ...synthesis, read_replies: [{ message_id: 'a', seat: 1, name: one.name, label: '' }] };
     const lanes = lanesOf(round(...messages, read), [], []).filter((lane) => lane.step === 'answer');
-    expect(stancesOf(lanes, read).map((each) => each.isAbsent)).toEqual([false, true]);
+    expect(stancesOf(lanes, read).map((stance) => stance.isAbsent)).toEqual([false, true]);
   });
 });

@@ -9,7 +9,7 @@ function drawnFor(round: Round, synthesis: Message): Message[] {
     ({ step, turn_id, read_replies }) =>
       step === 'outline' &&
       (read_replies.length
-        ? read_replies.some((each) => each.message_id === synthesis.id)
+        ? read_replies.some((reply) => reply.message_id === synthesis.id)
         : turn_id === synthesis.turn_id),
   );
 }
@@ -37,7 +37,7 @@ export interface Stance {
 
 /** Everyone who was asked, by what the synthesis read of them. */
 export function stancesOf(answers: Lane[], { read_replies }: Message): Stance[] {
-  const read = new Map(read_replies.map((each) => [each.seat, each.message_id]));
+  const read = new Map(read_replies.map((reply) => [reply.seat, reply.message_id]));
   return answers.map(({ voice, versions }) => {
     const version = versions.find(({ id }) => id === read.get(voice.seat));
     const isAbsent = read.size ? !read.has(voice.seat) : versions.at(-1)!.state === 'failed';
@@ -55,7 +55,7 @@ export interface Agreement {
 
 /** Counted, not weighed: an absent voice is left out, a silent one has not agreed. */
 export function agreementOf({ map }: Outline, standings: Stance[]): Agreement {
-  const present = standings.filter((each) => !each.isAbsent).map((each) => each.voice.seat);
+  const present = standings.filter((standing) => !standing.isAbsent).map((standing) => standing.voice.seat);
   const stances = map.map((topic) =>
     present.map((seat) => topic.cells.find((cell) => cell.seat === seat)?.stance),
   );
@@ -81,6 +81,6 @@ export function restOf({ topics, shared, disputed }: Agreement): string {
 
 /** "three replies" */
 export function repliesIn(standings: Stance[]): string {
-  const count = standings.filter((each) => !each.isAbsent).length;
+  const count = standings.filter((standing) => !standing.isAbsent).length;
   return `${inWords(count).toLowerCase()} ${count === 1 ? 'reply' : 'replies'}`;
 }

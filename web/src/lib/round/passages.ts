@@ -1,4 +1,4 @@
-/** What was found for a question, by whomever of its voices: names and places as people know them. */
+/** The passages found for a question by any of its voices, with names for display. */
 import type { Passage, Turn } from '$lib/api/types';
 
 /** Once each, in the order in which they were found. */

@@ -1,4 +1,4 @@
-/** What a round's bar says: how it is answered, how far it is, what it cost. */
+/** The text of a round's bar: mode, progress, cost. */
 import type { Round, Turn } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import { visibilityNamed } from '$lib/council/visibilities';

@@ -14,7 +14,7 @@ function review(
   change: Partial<Message> = {},
   places: number[] = [],
 ): Message {
-  const read = answers.filter((each) => each.voice!.id !== by.id);
+  const read = answers.filter((answer) => answer.voice!.id !== by.id);
   return reply(`r${by.name}`, by, {
     role: 'critic',
     step: 'review',
@@ -50,7 +50,7 @@ describe('the places of a peer review', () => {
       ['Ada', 2, false, 1.5],
       ['Cleo', 3, false, 2],
     ]);
-    expect(places.reviewers.map((each) => each.name)).toEqual(['Ada', 'Bea', 'Cleo']);
+    expect(places.reviewers.map((reviewer) => reviewer.name)).toEqual(['Ada', 'Bea', 'Cleo']);
     expect(places.rows[0]!.marks.map((mark) => (mark.kind === 'place' ? mark.place : mark.kind))).toEqual([
       1,
       'own',
@@ -115,7 +115,7 @@ describe('the places of a peer review', () => {
   it('show the place of an earlier version without counting it', () => {
     const newer = reply('Bea2', bea, { replaces_id: 'Bea' });
     const places = table([...answers, newer, review(ada, ['Bea', 'Cleo']), review(cleo, ['Ada', 'Bea'])])!;
-    const row = places.rows.find((each) => each.voice.name === 'Bea')!;
+    const row = places.rows.find((row) => row.voice.name === 'Bea')!;
     expect([row.mean, row.marks[0]]).toEqual([
       null,
       { kind: 'place', place: 1, isTied: false, isEarlier: true },

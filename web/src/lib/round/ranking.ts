@@ -78,7 +78,7 @@ function sharedPlace(ranking: Ranking, id: string): number[] {
   const at = ranking.message_ids.indexOf(id);
   if (at < 0) return [];
   const places = placesIn(ranking);
-  return [places[at]! + (places.filter((each) => each === places[at]).length - 1) / 2];
+  return [places[at]! + (places.filter((place) => place === places[at]).length - 1) / 2];
 }
 
 function placesIn({ places, message_ids }: Ranking): number[] {

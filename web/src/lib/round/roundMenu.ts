@@ -1,4 +1,4 @@
-/** What the menu of every round offers besides what is the round's own: told by the conversation. */
+/** Svelte context: menu items that the conversation adds to the menu of every round. */
 import { getContext, setContext } from 'svelte';
 import type { MenuItem } from '$lib/ui/menu';
 

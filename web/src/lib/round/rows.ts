@@ -1,4 +1,4 @@
-/** The rounds of a conversation with those still on their way out at the end, under names that never change. */
+/** The rounds of a conversation, with unsent questions at the end. Each row has a name that never changes. */
 import type { Message, Round, Turn } from '$lib/api/types';
 import { veiled } from '$lib/votes/votes';
 import type { Outgoing } from '$lib/composer/outbox';

@@ -1,4 +1,4 @@
-/** Arrows walk from the words to what they found, down one list and over to the other. */
+/** Arrow keys move from the search field to the hits, down a list and to the other list. */
 
 export function stepAmong(event: KeyboardEvent, field: HTMLElement | undefined): void {
   const page = event.currentTarget as HTMLElement;
@@ -19,7 +19,7 @@ function nextStop(
   columns: HTMLElement[][],
 ): HTMLElement | undefined {
   if (here === field) return key === 'ArrowDown' ? columns[0]?.[0] : undefined;
-  const column = columns.findIndex((each) => each.includes(here));
+  const column = columns.findIndex((column) => column.includes(here));
   const row = columns[column]?.indexOf(here) ?? -1;
   if (row < 0) return undefined;
   const beside = (by: number) => columns[column + by]?.[Math.min(row, columns[column + by]!.length - 1)];

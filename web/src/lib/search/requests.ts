@@ -1,4 +1,4 @@
-/** Looking something up, in one project or in all of them. */
+/** The search request, in one project or in all. */
 import { request } from '$lib/api/client';
 import type { Filters, SearchAnswer } from '$lib/api/types';
 

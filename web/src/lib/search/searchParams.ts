@@ -1,4 +1,4 @@
-/** What is looked for, as the address of the search page says it: /search?q=token&in=…&kind=files&type=md. */
+/** The query and its filters as parameters of the address: /search?q=token&in=…&kind=files&type=md. */
 import type { Filters } from '$lib/api/types';
 import { routes } from '$lib/routes';
 import type { SearchMode } from './requests';
@@ -60,7 +60,7 @@ export function addressOfSearch(asked: Partial<SearchParams>): string {
     ...ANYTHING,
     ...asked,
   };
-  const said = Object.entries({
+  const params = Object.entries({
     q: query,
     in: projectId ?? '',
     kind: kind === 'all' ? '' : kind,
@@ -72,7 +72,7 @@ export function addressOfSearch(asked: Partial<SearchParams>): string {
     since,
     until,
   }).filter(([, value]) => value !== '');
-  return said.length ? `${routes.search}?${new URLSearchParams(said)}` : routes.search;
+  return params.length ? `${routes.search}?${new URLSearchParams(params)}` : routes.search;
 }
 
 export function filtersOf({ kind, types, path, tags, speaker, since, until }: SearchParams): Filters {

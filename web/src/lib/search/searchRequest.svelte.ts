@@ -1,4 +1,4 @@
-/** One search at a time: the next calls off the one before, and a late answer changes nothing. */
+/** One search request at a time: a new one cancels the one before, and a late answer is ignored. */
 import type { Hit, SearchAnswer } from '$lib/api/types';
 
 type Find = (signal: AbortSignal) => Promise<SearchAnswer>;

@@ -1,4 +1,4 @@
-/** Who said what was found, with the seat they have where that is known. */
+/** The author of a hit, with the seat if it is known. */
 import type { Conversation, Hit, Message, Model } from '$lib/api/types';
 
 export interface Speaker {
@@ -18,15 +18,16 @@ export interface Known {
 const AGENT = 'agent:';
 
 export function speakerOf(hit: Hit, { message, conversation, models, nameOf }: Known): Speaker {
-  const said = hit.location.speaker ?? '';
-  if (!said.startsWith(AGENT)) {
+  const speaker = hit.location.speaker ?? '';
+  if (!speaker.startsWith(AGENT)) {
     const name = (message && nameOf(message.created_by)) ?? nameIn(hit.heading);
     return { name: name || 'A question', seat: null, isPerson: true };
   }
-  const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === said);
-  const model = models.find((each) => speaksAs(each.key) === said);
+  const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === speaker);
+  const model = models.find((model) => speaksAs(model.key) === speaker);
   return {
-    name: voice?.name || nameIn(hit.heading) || model?.display_name || said.slice(AGENT.length) || 'A model',
+    name:
+      voice?.name || nameIn(hit.heading) || model?.display_name || speaker.slice(AGENT.length) || 'A model',
     seat: voice?.seat ?? null,
     isPerson: false,
   };

@@ -1,4 +1,4 @@
-/** Seats: eight places at the table, each with a hue and a shape. */
+/** Seats: eight positions at the table, each with a colour and a shape. */
 
 export type SeatState = 'waiting' | 'speaking' | 'done' | 'failed';
 

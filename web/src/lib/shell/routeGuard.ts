@@ -1,4 +1,4 @@
-/** Who may stand where: the pages outside the house, and the way back to what was asked for. */
+/** Route guard: which pages need a sign-in, and the address to return to afterwards. */
 import { routes } from '../routes';
 
 type Access = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';

@@ -2,7 +2,7 @@ import { ApiError } from '../api/client';
 import { store } from '$lib/live/store.svelte';
 import { toast } from '../ui/toasts.svelte';
 
-/** Signs out; says so when that did not work, since someone may walk away from this device. */
+/** Signs out. A failure is shown, because the person may leave this device. */
 export async function signOut(): Promise<void> {
   try {
     await store.signOut();

@@ -1,4 +1,4 @@
-/** The tree as a log: every round in the order of time, one below another, with the lines of branches beside. */
+/** The branch log as data: every round by time, with the lines of the branches beside them. */
 import type { Conversation, Tree, TreeRound } from '$lib/api/types';
 import { lineageOf } from '$lib/conversations/branchFamily';
 import { ordered } from './mapLayout';
@@ -29,10 +29,10 @@ export function logOf(tree: Tree, here: string): Log {
   const spoken = ordered(tree.nodes).filter((node) => node.rounds.length);
   const lanes = new Map(spoken.map((node, lane) => [node.conversation.id, lane]));
   const until = new Map(lineageOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
-  const said = tree.nodes
+  const timeline = tree.nodes
     .flatMap((node) => node.rounds.map((round) => ({ node, round })))
     .sort((a, b) => a.round.created_at - b.round.created_at || a.round.number - b.round.number);
-  const entries = said.map(({ node: { conversation, rounds }, round }, n) => ({
+  const entries = timeline.map(({ node: { conversation, rounds }, round }, n) => ({
     key: `${conversation.id}/${round.number}`,
     conversation,
     round,

@@ -1,4 +1,4 @@
-/** The ways from a conversation to its branches: the map, a comparison, and asking everything again. */
+/** Menu items of a conversation about its branches: map, comparison, replay. */
 import GitCompare from '@lucide/svelte/icons/git-compare';
 import Network from '@lucide/svelte/icons/network';
 import Split from '@lucide/svelte/icons/split';

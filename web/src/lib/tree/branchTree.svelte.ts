@@ -1,4 +1,4 @@
-/** The tree a conversation stands in: read when it has branches, and again whenever something in it changed. */
+/** Loads the branch tree of a conversation: when it has branches, and again when something in it changes. */
 import { untrack } from 'svelte';
 import type { Conversation, Tree } from '$lib/api/types';
 import { familyOf } from '$lib/conversations/branchFamily';
@@ -68,11 +68,11 @@ export class BranchTree {
 
   /** The other versions of a round's question. */
   siblings(round: number): Siblings | null {
-    return this.tree?.siblings.find((each) => each.round_number === round) ?? null;
+    return this.tree?.siblings.find((sibling) => sibling.round_number === round) ?? null;
   }
 
   /** A reply as other branches have it. */
   versions(messageId: string): Versions | null {
-    return this.tree?.versions.find((each) => each.message_ids[each.index] === messageId) ?? null;
+    return this.tree?.versions.find((version) => version.message_ids[version.index] === messageId) ?? null;
   }
 }

@@ -1,4 +1,4 @@
-/** A page beside a conversation holds it open, as the conversation's own page does: its branches stay in step. */
+/** Keeps a conversation open in the store while another page shows it, so that its branches stay up to date. */
 import { untrack } from 'svelte';
 import { ApiError } from '$lib/api/client';
 import { store } from '$lib/live/store.svelte';

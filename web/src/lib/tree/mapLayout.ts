@@ -1,5 +1,5 @@
 /**
- * Where everything stands on the branch map: rounds in columns, each branch in a row of its own.
+ * Layout of the branch map: rounds in columns, each branch in a row of its own.
  *
  *   ●──●──●──●        a branch that leaves later stands nearer to where it left,
  *      │  └──●──●     so that no line crosses another

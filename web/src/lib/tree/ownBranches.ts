@@ -1,4 +1,4 @@
-/** The part of a tree that is one's own: branches one began, where one is, and the way to each of them. */
+/** Filters a branch tree to the person's own branches, the current one, and their ancestors. */
 import type { Tree } from '$lib/api/types';
 import { lineageOf } from '$lib/conversations/branchFamily';
 

@@ -1,4 +1,4 @@
-/** What one can ask of a tree of branches. Results come by the stream. */
+/** Requests about branches. Results come by the stream. */
 import { request } from '$lib/api/client';
 import { ulid } from '$lib/api/ulid';
 import type {

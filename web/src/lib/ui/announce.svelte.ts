@@ -1,4 +1,4 @@
-/** What a screen reader says at milestones; the one polite region of the page is in Announcer.svelte. */
+/** Announcements for screen readers; the one polite region of the page is in Announcer.svelte. */
 
 class Announcements {
   said = $state.raw<{ id: number; text: string }[]>([]);

@@ -1,4 +1,4 @@
-/** A text area as tall as its text, while there is text to fit; style sheets set the least and the most. */
+/** Makes a text area as tall as its text; style sheets set the least and the most. */
 import type { Attachment } from 'svelte/attachments';
 
 export function autosize(text: () => string | null): Attachment<HTMLTextAreaElement> {

@@ -1,4 +1,4 @@
-/** Tells the page how high its docked composer is, so that what floats at the bottom stays above it. */
+/** Measures the docked composer, so that toasts and other floating elements stay above it. */
 import type { Attachment } from 'svelte/attachments';
 
 const NAME = '--dock-height';

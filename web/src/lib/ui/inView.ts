@@ -1,4 +1,4 @@
-/** Tells once that an element is about to come into view. */
+/** Calls once when an element is about to come into view. */
 import type { Attachment } from 'svelte/attachments';
 
 // Of the box that scrolls; a browser that does not know it tells when the element is seen.

@@ -1,4 +1,4 @@
-/** A choice kept on this device: `const layout = remember('layout', 'columns')`, then `layout.value`. */
+/** A setting stored on this device (localStorage): `const layout = persisted('layout', 'columns')`, then `layout.value`. */
 
 const PREFIX = 'tertulia.';
 
@@ -17,8 +17,8 @@ export function persisted<T>(key: string, initial: T): { value: T } {
 
 function read<T>(key: string, initial: T): T {
   try {
-    const kept = localStorage.getItem(PREFIX + key);
-    return kept === null ? initial : (JSON.parse(kept) as T);
+    const saved = localStorage.getItem(PREFIX + key);
+    return saved === null ? initial : (JSON.parse(saved) as T);
   } catch {
     return initial;
   }

@@ -1,4 +1,4 @@
-/** Where something that floats goes: beside its anchor, turned over when there is no room, never off the screen. */
+/** Placement of popovers: beside the anchor, flipped when there is no room, never off the screen. */
 
 export type Placement = 'bottom-start' | 'bottom-end' | 'top-start' | 'top-end' | 'top' | 'bottom' | 'right';
 

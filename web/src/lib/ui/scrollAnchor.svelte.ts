@@ -1,5 +1,5 @@
 /**
- * Where the page stands while text arrives.
+ * Scroll anchoring while text arrives.
  *
  * A question just sent goes to the top and stays there. Where one text is read at a time the view follows it,
  * but only while it is stuck to the end: any move away lets go at once, coming back to the end holds on again.

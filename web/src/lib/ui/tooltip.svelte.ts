@@ -1,4 +1,4 @@
-/** Tooltips: one for the whole page. An attachment names an element; Tips.svelte draws what is pointed at. */
+/** Tooltips: one for the whole page. An attachment names an element; Tooltips.svelte draws the current one. */
 import type { Attachment } from 'svelte/attachments';
 
 export interface Tooltip {

@@ -1,4 +1,4 @@
-/** How much room there is: phone, narrow (the sidebar is a drawer), or all of it. */
+/** The size of the window: phone, narrow (the sidebar is a drawer), wide. */
 import { MediaQuery } from 'svelte/reactivity';
 
 const phone = new MediaQuery('max-width: 599px');

@@ -1,4 +1,4 @@
-/** Which reply of the round at hand is marked best: told by the round, read by its cards. */
+/** Svelte context: which reply of the round is marked best. Set by the round, read by its cards. */
 import { getContext, setContext } from 'svelte';
 
 const KEY = Symbol('best');

@@ -1,4 +1,4 @@
-/** Giving a vote, and reading what all of them say. */
+/** Requests that cast a vote and read the leaderboard. */
 import { request } from '$lib/api/client';
 import type { Choice, Leaderboard, Vote } from '$lib/api/types';
 import { withErrorToast } from '$lib/ui/errorToast';

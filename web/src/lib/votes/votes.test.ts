@@ -85,6 +85,6 @@ describe('a blind round', () => {
 
   it('lets one vote on answers that have text', () => {
     const lanes = lanesOf(round(reply('r1', a), reply('r2', b, { status: 'failed', content: '' })), [], []);
-    expect(contenders(lanes).map((each) => each.message.id)).toEqual(['r1']);
+    expect(contenders(lanes).map((contender) => contender.message.id)).toEqual(['r1']);
   });
 });

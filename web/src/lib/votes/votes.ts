@@ -9,7 +9,7 @@ import { voiceOf, type Lane } from '$lib/lanes/lanes';
 export function votesOn(round: Round, votes: Record<string, Vote>): Vote[] {
   const here = new Set(round.messages.map((message) => message.id));
   const said = Object.values(votes).filter((vote) =>
-    vote.contenders.some((each) => here.has(each.message_id)),
+    vote.contenders.some((contender) => here.has(contender.message_id)),
   );
   const ordered = said.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1));
   const last = new Map(ordered.map((vote) => [vote.user_id, vote]));

@@ -1,4 +1,4 @@
-/** The vote of a round whose names are hidden: told by the round, used by its cards. */
+/** Svelte context: the vote of a round whose names are hidden. Set by the round, used by its cards. */
 import { getContext, setContext } from 'svelte';
 
 export interface Voting {
