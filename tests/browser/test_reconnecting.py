@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.line import Line, line_to
 from tests.browser.room import Room, in_parts
 from tests.browser.windows import Windows
-from tests.stories.listening import rounds
+from tests.stories.waiting import stored_rounds
 from tests.upstream.scripted import Upstream, says
 from tests.world import Person, World, endpoints, running
 
@@ -44,7 +44,7 @@ async def test_a_question_asked_offline_waits_and_is_sent_once(
     await expect(room.rounds.last).not_to_contain_text("sends when you are back online")
     await expect(room.rounds).to_have_count(2)
     assert len(upstream.requests) == 2
-    assert len(await rounds(sam, room.id)) == 2
+    assert len(await stored_rounds(sam, room.id)) == 2
 
 
 async def test_a_question_waits_even_when_its_window_is_closed(
@@ -65,7 +65,7 @@ async def test_a_question_waits_even_when_its_window_is_closed(
     room = Room(await windows.tab(page.context, address))
     await expect(room.words("Alpha")).to_have_text("alpha heard: Will you get this?")
     assert len(upstream.requests) == 1
-    assert len(await rounds(sam, room.id)) == 1
+    assert len(await stored_rounds(sam, room.id)) == 1
 
 
 @pytest_asyncio.fixture(loop_scope="session")

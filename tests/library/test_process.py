@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 import uvloop
-from tertulia.library.extract.protocol import ExitReport
 
 from tertulia.core.errors import NotFound, TooLarge
 from tertulia.core.files import Extracted
 from tertulia.library import mime
 from tertulia.library.extract.extractor import Extractor
+from tertulia.library.extract.protocol import ExitReport
 from tertulia.library.extract.worker import MEMORY_BYTES
 from tests.library.documents import ENDLESS_PDF
 from tests.library.reading import LIMITS, output, read, temporary_file

@@ -1,4 +1,4 @@
-"""Every window that has a conversation open sees it happen, in the same order, word by word."""
+"""Every window that follows a conversation gets the same events and texts in the same order."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from tertulia.app import new_id
 from tests.device import Device, Item
 from tests.patience import soon
 from tests.server.cast import at_rest
-from tests.stories.listening import said
+from tests.stories.waiting import wait_for_text
 from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, refuses, says
 from tests.world import Person
 
 FRAME_S = 0.033
 
 
-async def test_a_second_window_sees_the_round_from_its_first_event_to_its_last(world, ada, upstream):
+async def test_a_second_window_gets_every_event_of_the_round_in_order(world, ada, upstream):
     upstream.says("Seen by both.")
-    other = await world.sign_in("ada@example.org")
-    begun = await ada.ask("Begin", "alpha")
-    await ada.ended(begun["turn"]["id"])
-    place = f"conversation:{begun['conversation']['id']}"
-    page = await other.get(f"/api/conversations/{begun['conversation']['id']}")
-    async with other.live() as window:
+    second_device = await world.sign_in("ada@example.org")
+    first = await ada.ask("Begin", "alpha")
+    await ada.ended(first["turn"]["id"])
+    place = f"conversation:{first['conversation']['id']}"
+    page = await second_device.get(f"/api/conversations/{first['conversation']['id']}")
+    async with second_device.live() as window:
         await window.follow(place, page["cursor"])
-        opened = await ada.ask("Again", "alpha", conversation_id=begun["conversation"]["id"])
-        seen = await window.until(
+        opened = await ada.ask("Again", "alpha", conversation_id=first["conversation"]["id"])
+        items = await window.until(
             lambda i: i["type"] == "event" and i["noun"] == "turn" and i["value"]["finished_at"]
         )
-    numbers = [item["number"] for item in seen if item["type"] == "event"]
+    numbers = [item["number"] for item in items if item["type"] == "event"]
     assert numbers == list(range(page["cursor"] + 1, page["cursor"] + 1 + len(numbers)))
-    assert [item["value"]["content"] for item in seen if item.get("noun") == "message"] == [
+    assert [item["value"]["content"] for item in items if item.get("noun") == "message"] == [
         "Again",
         "Seen by both.",
     ]
-    assert seen[-1]["id"] == opened["turn"]["id"]
+    assert items[-1]["id"] == opened["turn"]["id"]
 
 
-async def test_whoever_opens_a_window_in_the_middle_gets_events_then_drafts_then_deltas(ada, upstream):
-    held = asyncio.Event()
-    upstream.plays((Say("Before"), Hold(held), Say(" and after."), Finish()))
+async def test_a_window_opened_during_a_reply_gets_events_then_drafts_then_deltas(ada, upstream):
+    release = asyncio.Event()
+    upstream.plays((Say("Before"), Hold(release), Say(" and after."), Finish()))
     opened = await ada.ask("Talk", "alpha", "beta")
-    await said(ada, opened["turn"]["id"], "Before")
+    await wait_for_text(ada, opened["turn"]["id"], "Before")
     async with ada.live() as window:
         first = await window.follow(f"conversation:{opened['conversation']['id']}")
         assert [item["type"] for item in first] == ["event", "event", "draft", "draft", "following"]
         assert {item["noun"] for item in first[:2]} == {"message", "turn"}
-        held.set()
+        release.set()
         rest = await window.until(lambda item: item["type"] == "event")
     assert {item["type"] for item in rest[:-1]} == {"delta"}
     for item in rest[:-1]:
@@ -59,16 +59,16 @@ async def test_whoever_opens_a_window_in_the_middle_gets_events_then_drafts_then
         assert item["number"] > item["after"]
 
 
-async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
+async def test_the_wait_before_a_retry_is_sent_with_its_end(ada, upstream):
     upstream.says("Hello.")
-    before = await ada.ask("Are you there?", "alpha")
-    await ada.ended(before["turn"]["id"])
+    first = await ada.ask("Are you there?", "alpha")
+    await ada.ended(first["turn"]["id"])
     upstream.plays(refuses(429, retry_after="55"), says("Here."))
-    place = f"conversation:{before['conversation']['id']}"
+    place = f"conversation:{first['conversation']['id']}"
     async with ada.live() as window:
         device = Device(cursors={place: 0})
         items = await window.follow(place)
-        opened = await ada.ask("Busy?", "alpha", conversation_id=before["conversation"]["id"])
+        opened = await ada.ask("Busy?", "alpha", conversation_id=first["conversation"]["id"])
         items += await window.until(is_waiting)
         await ada.post(f"/api/turns/{opened['turn']['id']}/retry-now", expect=202)
         items += await window.until(
@@ -77,20 +77,20 @@ async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
     device.take(*items)
     waits = [i["value"] for i in items if i["type"] == "waiting"]
     waits += [i["value"]["waiting"] for i in items if i["type"] == "draft" and i["value"]["waiting"]]
-    shown = next(wait for wait in waits if wait)
-    assert (shown["attempt"], shown["attempts"]) == (1, 2)
-    assert shown["until"] > opened["turn"]["created_at"]
-    assert shown["reason"] == "voices asked us to slow down. Too many requests this minute."
+    wait_ = next(wait for wait in waits if wait)
+    assert (wait_["attempt"], wait_["attempts"]) == (1, 2)
+    assert wait_["until"] > opened["turn"]["created_at"]
+    assert wait_["reason"] == "voices asked us to slow down. Too many requests this minute."
     assert [i["value"] for i in items if i["type"] == "waiting"][-1] is None
 
 
 def is_waiting(item: Item) -> bool:
-    told = item.get("value") or {}
-    return bool(told if item["type"] == "waiting" else item["type"] == "draft" and told["waiting"])
+    value = item.get("value") or {}
+    return bool(value if item["type"] == "waiting" else item["type"] == "draft" and value["waiting"])
 
 
-async def test_a_fast_model_does_not_flood_the_window(ada, upstream):
-    """At most some thirty frames a second, however many words there are."""
+async def test_the_deltas_of_a_fast_model_are_batched(ada, upstream):
+    """At most about thirty frames a second, however many deltas there are."""
     upstream.plays(says("", chunks=[f"{n} " for n in range(300)], pace=0.002))
     opened = await ada.ask("Quickly", "alpha")
     frames, began, is_over = 0, time.monotonic(), False
@@ -103,65 +103,65 @@ async def test_a_fast_model_does_not_flood_the_window(ada, upstream):
                 frames += 1
                 is_over = any(i.get("noun") == "turn" and i["value"]["finished_at"] for i in items)
     beats = (time.monotonic() - began) / FRAME_S
-    assert frames < 2 * beats + 20, "a frame goes out on the beat, or for an event; never one for each word"
+    assert frames < 2 * beats + 20, "frames are sent on a timer or for an event, never for each delta"
 
 
-async def test_one_window_can_watch_several_conversations(ada, upstream):
-    held = asyncio.Event()
-    upstream.plays((Say("Here"), Hold(held), Finish()))
+async def test_one_websocket_can_follow_several_conversations(ada, upstream):
+    release = asyncio.Event()
+    upstream.plays((Say("Here"), Hold(release), Finish()))
     places = []
     async with ada.live() as window:
         for n in range(3):
             opened = await ada.ask(f"Conversation {n}", "alpha")
-            await said(ada, opened["turn"]["id"], "Here")
+            await wait_for_text(ada, opened["turn"]["id"], "Here")
             places.append(f"conversation:{opened['conversation']['id']}")
             await window.follow(places[-1])
-        held.set()
-        over: set[str] = set()
-        while over != set(places):
+        release.set()
+        finished_places: set[str] = set()
+        while finished_places != set(places):
             item = await window.next()
             if item["type"] == "event" and item["noun"] == "turn" and item["value"]["finished_at"]:
-                over.add(item["place"])
-    assert over == set(places)
+                finished_places.add(item["place"])
+    assert finished_places == set(places)
 
 
-async def test_a_window_that_looks_away_is_told_nothing_more(ada, upstream):
-    begun = await ada.ask("Begin", "alpha")
-    await ada.ended(begun["turn"]["id"])
-    place = f"conversation:{begun['conversation']['id']}"
+async def test_a_window_that_leaves_a_topic_gets_no_more_items_of_it(ada, upstream):
+    first = await ada.ask("Begin", "alpha")
+    await ada.ended(first["turn"]["id"])
+    place = f"conversation:{first['conversation']['id']}"
     async with ada.live() as window:
         await window.follow(place)
         await window.send({"type": "leave", "place": place})
         await window.send({"type": "ping"})
         assert await window.next() == {"type": "pong"}
-        await ada.hear("Unseen", "alpha", conversation_id=begun["conversation"]["id"])
+        await ada.hear("Unseen", "alpha", conversation_id=first["conversation"]["id"])
         await window.send({"type": "ping"})
         assert await window.next() == {"type": "pong"}
 
 
 @pytest.mark.parametrize("change", ["ask", "fail", "retry", "continue", "stop", "rename", "pin", "archive"])
-async def test_a_page_and_the_events_since_are_the_page_as_it_is_now(world, ada, upstream, change):
-    """Whatever changed: what was fetched before and what was told since is what is fetched after."""
+async def test_a_page_plus_its_later_events_equals_the_reloaded_page(world, ada, upstream, change):
+    """For each kind of change: an old page plus the events since equals a new page."""
     upstream.plays((Say("Once"), Cut()), says("Twice."))
     [reply] = await ada.hear("Begin", "alpha")
     conversation = reply["conversation_id"]
     await at_rest(world.tertulia)
-    device = await opened_page(ada, conversation)
+    device = await device_from_page(ada, conversation)
     async with ada.live() as window:
         for place, cursor in tuple(device.cursors.items()):
             device.take(*await window.follow(place, cursor))
         await CHANGES[change](ada, upstream, conversation, reply)
         await at_rest(world.tertulia)
-        now = await opened_page(ada, conversation)
-        while any(device.cursors[place] < cursor for place, cursor in now.cursors.items()):
+        reloaded = await device_from_page(ada, conversation)
+        while any(device.cursors[place] < cursor for place, cursor in reloaded.cursors.items()):
             device.take(await window.next())
-    assert device.cursors == now.cursors
+    assert device.cursors == reloaded.cursors
     for noun in ("conversation", "message"):
-        assert device.tables[noun] == now.tables[noun]
+        assert device.tables[noun] == reloaded.tables[noun]
     assert device.wishes == []
 
 
-async def opened_page(person: Person, conversation_id: str) -> Device:
+async def device_from_page(person: Person, conversation_id: str) -> Device:
     page = await person.get(f"/api/conversations/{conversation_id}")
     listed = await person.get(
         "/api/conversations", project_id=person.home, archived=page["conversation"]["archived"]
@@ -177,7 +177,7 @@ async def opened_page(person: Person, conversation_id: str) -> Device:
     return device
 
 
-async def ask_again(ada, upstream, conversation, reply):
+async def ask_next(ada, upstream, conversation, reply):
     await ada.hear("More", "alpha", "beta", conversation_id=conversation)
 
 
@@ -199,7 +199,7 @@ async def continue_(ada, upstream, conversation, reply):
 async def stop(ada, upstream, conversation, reply):
     upstream.plays((Say("On"), Stall()))
     opened = await ada.ask("More", "alpha", conversation_id=conversation)
-    await said(ada, opened["turn"]["id"], "On")
+    await wait_for_text(ada, opened["turn"]["id"], "On")
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
 
@@ -217,7 +217,7 @@ async def archive(ada, upstream, conversation, reply):
 
 
 CHANGES = {
-    "ask": ask_again,
+    "ask": ask_next,
     "fail": fail,
     "retry": retry,
     "continue": continue_,

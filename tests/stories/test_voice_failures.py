@@ -1,4 +1,4 @@
-"""Nobody's failure is anyone else's: a voice that fails says why and leaves the others alone."""
+"""A failing voice says why it failed and does not affect the other voices."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from tests.stories.listening import heard, is_reply, state_of
+from tests.stories.waiting import final_state, is_reply, wait_for_item
 from tests.upstream.scripted import Bare, Cut, Fail, Finish, Hold, Raw, Reset, Say, Think, refuses, says
 
 SOON = "0.01"
-"""Retry-After of a provider that wants us back at once."""
+"""A Retry-After header so short that the retry follows at once."""
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ SOON = "0.01"
         "blank",
     ],
 )
-async def test_a_voice_that_fails_says_why_and_the_others_answer(
+async def test_a_failed_reply_has_its_error_and_the_other_voices_answer(
     ada, upstream, script, status, code, message, text
 ):
     upstream.says("I am fine.", model="alpha")
     upstream.plays(script, model="beta")
     opened = await ada.ask("How are you?", "alpha", "beta", "alpha")
-    assert await state_of(ada, opened["turn"]["id"]) == "complete"
+    assert await final_state(ada, opened["turn"]["id"]) == "complete"
     first, beta, third = await ada.replies(opened["conversation"]["id"], 1)
     assert [(r["status"], r["content"], r["failure"]) for r in (first, third)] == [
         ("complete", "I am fine.", None)
@@ -163,13 +163,13 @@ async def test_a_voice_that_fails_says_why_and_the_others_answer(
     assert (beta["failure"]["code"], beta["failure"]["message"]) == (code, message)
 
 
-async def test_what_the_provider_said_itself_is_kept_beside_our_sentence(ada, upstream):
+async def test_a_failed_reply_stores_the_providers_own_message_as_detail(ada, upstream):
     upstream.plays(refuses(400, {"error": {"message": "temperature: must be cold"}}), model="beta")
     [reply] = await ada.hear("Hello", "beta")
     assert reply["failure"]["detail"] == "temperature: must be cold"
 
 
-async def test_a_provider_that_asks_us_to_wait_is_asked_again_and_the_wait_is_shown(ada, upstream):
+async def test_a_rate_limited_request_is_retried_and_the_wait_is_sent_as_an_event(ada, upstream):
     upstream.plays(refuses(429, retry_after=SOON), refuses(503, retry_after=SOON), says("Here I am."))
     opened = await ada.ask("Busy?", "alpha")
     events = await ada.ended(opened["turn"]["id"])
@@ -179,29 +179,29 @@ async def test_a_provider_that_asks_us_to_wait_is_asked_again_and_the_wait_is_sh
     assert (reply["status"], reply["content"]) == ("complete", "Here I am.")
 
 
-async def test_a_provider_is_asked_three_times_at_most(ada, upstream):
+async def test_a_request_is_sent_three_times_at_most(ada, upstream):
     upstream.plays(refuses(429, retry_after=SOON))
     [reply] = await ada.hear("Busy?", "alpha")
     assert reply["failure"]["code"] == "rate_limited"
     assert len(upstream.requests) == 3
 
 
-async def test_nothing_is_repeated_once_a_word_was_shown(ada, upstream):
+async def test_a_request_is_not_retried_after_its_first_text(ada, upstream):
     upstream.plays((Say("Once"), Cut()), says("Once more"))
     [reply] = await ada.hear("Say it once", "alpha")
     assert reply["content"] == "Once"
     assert len(upstream.requests) == 1
 
 
-async def test_a_turn_in_which_nobody_could_say_anything_has_failed(ada, upstream):
+async def test_a_turn_fails_when_every_voice_fails(ada, upstream):
     upstream.plays(refuses(401))
     opened = await ada.ask("Anyone?", "alpha", "beta")
-    assert await state_of(ada, opened["turn"]["id"]) == "failed"
+    assert await final_state(ada, opened["turn"]["id"]) == "failed"
     replies = await ada.replies(opened["conversation"]["id"], 1)
     assert [reply["status"] for reply in replies] == ["failed", "failed"]
 
 
-async def test_a_conversation_goes_on_after_a_round_in_which_everyone_failed(ada, upstream):
+async def test_a_conversation_goes_on_after_a_failed_round(ada, upstream):
     upstream.plays(refuses(401), says("Back again."))
     opened = await ada.ask("Anyone?", "alpha")
     await ada.ended(opened["turn"]["id"])
@@ -209,26 +209,26 @@ async def test_a_conversation_goes_on_after_a_round_in_which_everyone_failed(ada
     assert (reply["status"], reply["content"]) == ("complete", "Back again.")
 
 
-async def test_the_others_are_heard_while_one_is_still_failing(ada, upstream):
-    held = asyncio.Event()
+async def test_a_finished_reply_is_sent_while_another_voice_still_runs(ada, upstream):
+    release = asyncio.Event()
     upstream.says("Done already.", model="alpha")
-    upstream.plays((Hold(held), *refuses(401)), model="beta")
+    upstream.plays((Hold(release), *refuses(401)), model="beta")
     opened = await ada.ask("Who is first?", "alpha", "beta")
     async with ada.live() as tab:
-        done = await heard(tab, f"conversation:{opened['conversation']['id']}", is_reply)
-        assert done["value"]["content"] == "Done already."
-        held.set()
+        item = await wait_for_item(tab, f"conversation:{opened['conversation']['id']}", is_reply)
+        assert item["value"]["content"] == "Done already."
+        release.set()
     await ada.ended(opened["turn"]["id"])
 
 
-async def test_a_question_larger_than_the_window_fails_for_that_model_alone(ada, upstream):
+async def test_a_question_larger_than_the_context_window_fails_without_a_request(ada, upstream):
     [reply] = await ada.hear("word " * 9000, "alpha")
     assert reply["failure"]["code"] == "context_length"
     assert "Shorten the message, or ask a model with a larger window." in reply["failure"]["message"]
     assert upstream.requests == []
 
 
-async def test_a_reply_that_failed_has_no_cost_and_one_that_broke_off_is_counted_here(ada, upstream):
+async def test_a_failed_reply_has_no_tokens_and_an_interrupted_one_is_counted_locally(ada, upstream):
     upstream.plays(refuses(401), model="alpha")
     upstream.plays((Say("Some words were said"), Cut()), model="beta")
     failed, broken = await ada.hear("Hello", "alpha", "beta")
@@ -237,21 +237,21 @@ async def test_a_reply_that_failed_has_no_cost_and_one_that_broke_off_is_counted
     assert broken["usage"]["output_tokens"] > 2
 
 
-async def test_what_a_filter_said_is_kept_beside_the_text_it_cut(ada, upstream):
+async def test_a_filtered_reply_keeps_its_text_and_the_finish_reason(ada, upstream):
     upstream.plays((Say("First you take"), Finish("content_filter")), model="beta")
     [reply] = await ada.hear("How?", "beta")
     assert (reply["content"], reply["failure"]["detail"]) == ("First you take", "content_filter")
 
 
-async def test_an_empty_reply_names_what_came_instead(ada, upstream):
+async def test_an_empty_reply_fails_with_the_finish_reason_as_detail(ada, upstream):
     upstream.plays((Finish("tool_calls"),), model="beta")
     [reply] = await ada.hear("How?", "beta")
     assert (reply["status"], reply["failure"]["detail"]) == ("failed", "tool_calls")
 
 
-async def test_the_sources_of_a_search_model_stand_below_its_reply(ada, upstream):
-    found = b'data: {"citations":["https://one.example/a"],"choices":[]}\n\n'
-    upstream.plays((Raw(found), Say("It is so [1]."), Finish()), model="beta")
+async def test_the_citations_of_a_search_model_are_listed_below_its_reply(ada, upstream):
+    citations = b'data: {"citations":["https://one.example/a"],"choices":[]}\n\n'
+    upstream.plays((Raw(citations), Say("It is so [1]."), Finish()), model="beta")
     [reply] = await ada.hear("Is it?", "beta")
-    listed = "It is so [1].\n\nSources:\n\n1. [one.example/a](<https://one.example/a>)"
-    assert (reply["status"], reply["content"]) == ("complete", listed)
+    content = "It is so [1].\n\nSources:\n\n1. [one.example/a](<https://one.example/a>)"
+    assert (reply["status"], reply["content"]) == ("complete", content)

@@ -1,4 +1,4 @@
-"""Each voice is shown what matters from the project's files and from long ago, and the receipt says so."""
+"""Retrieval adds matching passages of files and old rounds to the prompt, and the receipt lists them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tertulia.engine.jobs.index_round import index_round
 from tests.world import Person
 
 
-async def put(person: Person, path: str, text: str) -> dict[str, Any]:
+async def upload(person: Person, path: str, text: str) -> dict[str, Any]:
     answer = await person.client.post(
         f"/api/projects/{person.home}/files",
         params={"path": path},
@@ -21,8 +21,8 @@ async def put(person: Person, path: str, text: str) -> dict[str, Any]:
     return file
 
 
-async def indexed(person: Person, file_id: str) -> None:
-    """Waits on the project's events until the file can be found."""
+async def wait_until_indexed(person: Person, file_id: str) -> None:
+    """Waits for the event that says the file is indexed."""
     place = f"project:{person.home}"
     async with person.live() as tab:
         for item in await tab.follow(place, 0):
@@ -35,7 +35,7 @@ def is_indexed(item: dict[str, Any], file_id: str) -> bool:
     return item["type"] == "event" and item["id"] == file_id and item["value"]["index"]["state"] == "indexed"
 
 
-def shown(request: Any) -> str:
+def prompt_text(request: Any) -> str:
     return "\n".join(message["content"] for message in request.body["messages"])
 
 
@@ -44,47 +44,47 @@ async def receipt_of(person: Person, reply: dict[str, Any]) -> dict[str, Any]:
     return receipt
 
 
-async def test_a_question_brings_the_lines_that_answer_it(ada, upstream):
-    file = await put(
+async def test_the_prompt_contains_the_file_passage_that_answers_the_question(ada, upstream):
+    file = await upload(
         ada, "docs/tea.md", "# Steeping\n\nThe oolong is steeped at ninety degrees for three minutes.\n"
     )
-    await indexed(ada, file["id"])
+    await wait_until_indexed(ada, file["id"])
     (reply,) = await ada.hear("How hot should the oolong be?", "alpha")
-    sent = shown(upstream.last)
-    assert "From docs/tea.md [docs/tea.md:1-3]:" in sent
-    assert "ninety degrees" in sent
-    found = [s for s in (await receipt_of(ada, reply))["segments"] if s["layer"] == "retrieved"]
-    assert any("ninety degrees" in s["text"] and "match" in s["reason"] for s in found), found
+    prompt = prompt_text(upstream.last)
+    assert "From docs/tea.md [docs/tea.md:1-3]:" in prompt
+    assert "ninety degrees" in prompt
+    retrieved = [s for s in (await receipt_of(ada, reply))["segments"] if s["layer"] == "retrieved"]
+    assert any("ninety degrees" in s["text"] and "match" in s["reason"] for s in retrieved), retrieved
 
 
-async def test_a_file_always_in_context_is_shown_whole_with_every_question(ada, upstream):
-    file = await put(ada, "rules.md", "Answer in the voice of a pirate.")
+async def test_a_file_marked_always_is_in_every_prompt_in_full(ada, upstream):
+    file = await upload(ada, "rules.md", "Answer in the voice of a pirate.")
     path = f"/api/projects/{ada.home}/files/{file['id']}/metadata"
     answer = await ada.client.patch(path, json={"always_in_context": True})
     assert answer.status_code == 200, answer.text
-    asked = {"text": "", "voices": [{"model": "voices:alpha"}], "project_id": ada.home}
-    (expected,) = (await ada.post("/api/estimate", asked))["items"]
+    request = {"text": "", "voices": [{"model": "voices:alpha"}], "project_id": ada.home}
+    (estimate,) = (await ada.post("/api/estimate", request))["items"]
     (reply,) = await ada.hear("Hello", "alpha")
-    assert "The file rules.md, whole [rules.md:1-1]:\n```\nAnswer in the voice of a pirate." in shown(
+    assert "The file rules.md, whole [rules.md:1-1]:\n```\nAnswer in the voice of a pirate." in prompt_text(
         upstream.last
     )
     segments = (await receipt_of(ada, reply))["segments"]
-    [always] = [s["tokens"] for s in segments if s["layer"] == "always"]
-    assert expected["always_tokens"] == always > 0
+    [always_tokens] = [s["tokens"] for s in segments if s["layer"] == "always"]
+    assert estimate["always_tokens"] == always_tokens > 0
 
 
-async def test_what_was_taken_out_is_not_shown_when_asking_again(ada, upstream):
-    file = await put(ada, "plan.md", "The launch is planned for the third of May, at the harbour.\n")
-    await indexed(ada, file["id"])
+async def test_a_removed_passage_is_absent_from_the_prompt_of_the_retry(ada, upstream):
+    file = await upload(ada, "plan.md", "The launch is planned for the third of May, at the harbour.\n")
+    await wait_until_indexed(ada, file["id"])
     (reply,) = await ada.hear("When is the launch planned?", "alpha")
-    found = [s for s in (await receipt_of(ada, reply))["segments"] if "harbour" in s["text"]]
-    again = {"id": new_id(), "without": [found[0]["source_id"]]}
-    opened = await ada.post(f"/api/messages/{reply['id']}/retry", again, expect=202)
+    segments = [s for s in (await receipt_of(ada, reply))["segments"] if "harbour" in s["text"]]
+    retry = {"id": new_id(), "without": [segments[0]["source_id"]]}
+    opened = await ada.post(f"/api/messages/{reply['id']}/retry", retry, expect=202)
     await ada.ended(opened["turn"]["id"])
-    assert "harbour" not in shown(upstream.last)
+    assert "harbour" not in prompt_text(upstream.last)
 
 
-async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
+async def test_an_old_round_that_fits_the_question_is_in_the_prompt_in_full(ada, upstream):
     upstream.says("The password of the old lighthouse is marigold.", model="alpha")
     (first,) = await ada.hear("What is the password of the lighthouse?", "alpha")
     conversation_id = first["conversation_id"]
@@ -93,18 +93,18 @@ async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
         await ada.hear(f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id)
     await index_round(ada.world.tertulia.dependencies, f"{conversation_id}:1")
     (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
-    sent = shown(upstream.last)
-    assert "Earlier in this conversation [round 1]:" in sent
-    assert "[Alpha]: The password of the old lighthouse is marigold." in sent
+    prompt = prompt_text(upstream.last)
+    assert "Earlier in this conversation [round 1]:" in prompt
+    assert "[Alpha]: The password of the old lighthouse is marigold." in prompt
     segments = (await receipt_of(ada, reply))["segments"]
     assert [s["round_number"] for s in segments if "marigold" in s["text"]] == [1]
 
 
-async def test_a_project_that_wants_no_retrieval_gets_none(ada, upstream):
-    file = await put(ada, "docs/tea.md", "The oolong is steeped at ninety degrees.\n")
-    await indexed(ada, file["id"])
+async def test_switching_retrieval_off_removes_passages_from_the_prompt(ada, upstream):
+    file = await upload(ada, "docs/tea.md", "The oolong is steeped at ninety degrees.\n")
+    await wait_until_indexed(ada, file["id"])
     settings = {"retrieval_config": {"enabled": False}}
     await ada.put(f"/api/projects/{ada.home}", {"settings": settings})
     await ada.hear("How hot should the oolong be?", "alpha")
-    assert "ninety degrees" not in shown(upstream.last)
-    assert "docs/tea.md" in shown(upstream.last)
+    assert "ninety degrees" not in prompt_text(upstream.last)
+    assert "docs/tea.md" in prompt_text(upstream.last)

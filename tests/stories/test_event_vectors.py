@@ -1,7 +1,7 @@
-"""What a device sees: Python and the web replay the same sequences, and the server really says them.
+"""Event vectors: Python and the web replay the same sequences, and the server really sends them.
 
 The sequences named "the server tells …" are recorded here. `WRITE_VECTORS=1 pytest` on this file writes them
-again, when what the server says has changed on purpose.
+again, after an intended change of what the server sends.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def vectors() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", vectors(), ids=lambda path: path.stem)
-def test_a_device_ends_up_as_the_vector_says(path: Path) -> None:
+def test_the_python_device_replays_every_vector(path: Path) -> None:
     vector = json.loads(path.read_text(encoding="utf-8"))
     device = Device.from_state(vector["start"])
     device.take(*deepcopy(vector["items"]))
@@ -57,7 +57,7 @@ def test_a_device_ends_up_as_the_vector_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", vectors(), ids=lambda path: path.stem)
-def test_every_value_in_a_vector_has_the_shape_the_server_sends(path: Path) -> None:
+def test_every_value_in_a_vector_has_the_servers_schema(path: Path) -> None:
     vector = json.loads(path.read_text(encoding="utf-8"))
     for state in (vector["start"], vector["end"]):
         for noun, table in state["tables"].items():
@@ -71,7 +71,7 @@ def test_every_value_in_a_vector_has_the_shape_the_server_sends(path: Path) -> N
 
 
 class Recorder:
-    """A tab that writes down what it is told, and what it makes of it."""
+    """A live connection that records its items and applies them to a device."""
 
     def __init__(self, tab: Tab, place: str) -> None:
         self._tab = tab
@@ -83,7 +83,7 @@ class Recorder:
         self._take(*await self._tab.follow(self._place, self.device.cursors[self._place]))
 
     async def leave(self) -> None:
-        """Looks away: what happens meanwhile comes all at once, when it follows again."""
+        """Leaves the topic: everything that happens meanwhile arrives at once when it follows again."""
         await self._tab.send({"type": "leave", "place": self._place})
         await self._tab.send({"type": "ping"})
         await self._tab.until(lambda item: item["type"] == "pong")
@@ -97,23 +97,23 @@ class Recorder:
         self.device.take(*deepcopy(items))
 
 
-def says_so_far(text: str):
+def has_draft(text: str):
     return lambda device: text in [draft["content"] for draft in device.drafts.values()]
 
 
-def is_over(number: int):
+def has_ended_turns(number: int):
     return lambda device: sum(bool(turn["finished_at"]) for turn in device.tables["turn"].values()) == number
 
 
-async def test_the_server_tells_a_reply_that_was_thought_about_and_written(ada: Person, upstream) -> None:
-    thought, written = asyncio.Event(), asyncio.Event()
+async def test_the_server_sends_the_recorded_events_of_a_reply(ada: Person, upstream) -> None:
+    release_middle, release_end = asyncio.Event(), asyncio.Event()
     upstream.plays(
         (
             Think("Scattering, "),
             Say("Blue "),
-            Hold(thought),
+            Hold(release_middle),
             Say("light."),
-            Hold(written),
+            Hold(release_end),
             Say(" Éh."),
             Finish(),
         )
@@ -122,75 +122,79 @@ async def test_the_server_tells_a_reply_that_was_thought_about_and_written(ada: 
     async with ada.live() as tab:
         recorder = Recorder(tab, f"conversation:{opened['conversation']['id']}")
         await upstream.heard()
-        await caught_up(ada, opened, "Blue ")
+        await wait_for_draft(ada, opened, "Blue ")
         await recorder.follow()
-        thought.set()
-        await recorder.until(says_so_far("Blue light."))
-        written.set()
-        await recorder.until(is_over(1))
-    check(
+        release_middle.set()
+        await recorder.until(has_draft("Blue light."))
+        release_end.set()
+        await recorder.until(has_ended_turns(1))
+    compare_with_vector(
         "the server tells a reply", "A tab opens in the middle of a reply and reads it to its end.", recorder
     )
 
 
-async def test_the_server_tells_a_retry_and_a_reply_that_is_continued(ada: Person, upstream) -> None:
-    held = [asyncio.Event(), asyncio.Event()]
+async def test_the_server_sends_the_recorded_events_of_new_versions(ada: Person, upstream) -> None:
+    releases = [asyncio.Event(), asyncio.Event()]
     upstream.plays(
         (Say("Once upon"), Cut()),
-        (Hold(held[0]), Say(" a time."), Finish()),
-        (Hold(held[1]), *refuses(401)),
+        (Hold(releases[0]), Say(" a time."), Finish()),
+        (Hold(releases[1]), *refuses(401)),
     )
     [broken] = await ada.hear("Tell a story", "alpha")
     async with ada.live() as tab:
         recorder = Recorder(tab, f"conversation:{broken['conversation_id']}")
         await recorder.follow()
-        for done, (what, text) in enumerate((("continue", "Once upon"), ("retry", "")), start=2):
+        for turn_count, (action, text) in enumerate((("continue", "Once upon"), ("retry", "")), start=2):
             await recorder.leave()
             newest = list(recorder.device.tables["message"])[-1]
-            opened = await ada.post(f"/api/messages/{newest}/{what}", {"id": new_id()}, expect=202)
-            await caught_up(ada, opened, text)
+            opened = await ada.post(f"/api/messages/{newest}/{action}", {"id": new_id()}, expect=202)
+            await wait_for_draft(ada, opened, text)
             await recorder.follow()
-            held[done - 2].set()
-            await recorder.until(is_over(done))
-    check("the server tells new versions", "A broken reply is continued, then retried in vain.", recorder)
+            releases[turn_count - 2].set()
+            await recorder.until(has_ended_turns(turn_count))
+    compare_with_vector(
+        "the server tells new versions", "A broken reply is continued, then retried in vain.", recorder
+    )
 
 
-async def test_the_server_tells_a_stop(ada: Person, upstream) -> None:
+async def test_the_server_sends_the_recorded_events_of_a_stop(ada: Person, upstream) -> None:
     upstream.plays((Say("On and on"), Stall()))
     opened = await ada.ask("Talk", "alpha")
-    await caught_up(ada, opened, "On and on")
+    await wait_for_draft(ada, opened, "On and on")
     async with ada.live() as tab:
         recorder = Recorder(tab, f"conversation:{opened['conversation']['id']}")
         await recorder.follow()
         await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
-        await recorder.until(is_over(1))
-    check("the server tells a stop", "A person has heard enough.", recorder)
+        await recorder.until(has_ended_turns(1))
+    compare_with_vector("the server tells a stop", "A person has heard enough.", recorder)
 
 
-async def test_the_server_tells_what_becomes_of_a_conversation(ada: Person, upstream) -> None:
+async def test_the_server_sends_the_recorded_events_of_a_conversations_life(ada: Person, upstream) -> None:
     project = await ada.post("/api/projects", {"name": "Sky"}, expect=201)
     async with ada.live() as tab:
         recorder = Recorder(tab, f"project:{project['id']}")
         await recorder.follow()
         opened = await ada.ask("Why is the sky blue?", "alpha", project_id=project["id"])
         path = f"/api/conversations/{opened['conversation']['id']}"
-        await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [True])
+        await recorder.until(lambda device: [c["is_answering"] for c in conversations_of(device)] == [True])
         await ada.ended(opened["turn"]["id"])
-        await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [False])
+        await recorder.until(lambda device: [c["is_answering"] for c in conversations_of(device)] == [False])
         await at_rest(ada.world.tertulia)
         await ada.put(f"{path}/title", {"title": "Skies"})
         await ada.put(f"{path}/pinned", {"pinned": True})
         await ada.delete(path)
-        await recorder.until(lambda device: known(device) == [])
-    check("the server tells a conversation's life", "Begun, named, renamed, pinned, deleted.", recorder)
+        await recorder.until(lambda device: conversations_of(device) == [])
+    compare_with_vector(
+        "the server tells a conversation's life", "Begun, named, renamed, pinned, deleted.", recorder
+    )
 
 
-def known(device: Device) -> list[Item]:
+def conversations_of(device: Device) -> list[Item]:
     return list(device.tables["conversation"].values())
 
 
-async def caught_up(person: Person, opened: Item, text: str) -> None:
-    """Waits until the page itself shows the draft with this text."""
+async def wait_for_draft(person: Person, opened: Item, text: str) -> None:
+    """Waits until the conversation page has a draft with this text."""
     async with soon():
         while True:
             page = await person.get(f"/api/conversations/{opened['conversation']['id']}")
@@ -198,10 +202,10 @@ async def caught_up(person: Person, opened: Item, text: str) -> None:
                 return
 
 
-def check(name: str, says_: str, recorder: Recorder) -> None:
+def compare_with_vector(name: str, description: str, recorder: Recorder) -> None:
     start = Device(cursors={place: 0 for place in recorder.device.cursors}).state
     recorded = {"start": start, "items": recorder.items, "end": recorder.device.state, "wishes": []}
-    vector = {"says": says_} | anonymous(recorded)
+    vector = {"says": description} | anonymised(recorded)
     assert recorder.device.wishes == []
     path = VECTORS / f"{re.sub('[^a-z]+', '-', name)}.json"
     if os.environ.get("WRITE_VECTORS"):
@@ -209,8 +213,8 @@ def check(name: str, says_: str, recorder: Recorder) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == vector, "WRITE_VECTORS=1 writes it again"
 
 
-def anonymous(recorded: Item) -> Item:
-    """The same with small ids and no time in it, so that two recordings are equal."""
+def anonymised(recorded: Item) -> Item:
+    """The recording with short ids and fixed times, so that two recordings are equal."""
     text = json.dumps(recorded, ensure_ascii=False)
     for number, ulid in enumerate(
         dict.fromkeys(re.findall(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b", text)), start=1
@@ -219,5 +223,5 @@ def anonymous(recorded: Item) -> Item:
     text = re.sub(r'("(?:\w+_at|until)": )\d+', r"\g<1>1000", text)
     text = re.sub(r'("(?:latency_ms|first_token_ms)": )\d+', r"\g<1>1", text)
     text = re.sub(r'("seconds": )[\d.]+', r"\g<1>0.1", text)
-    anonymised: Item = json.loads(text)
-    return anonymised
+    result: Item = json.loads(text)
+    return result

@@ -1,0 +1,56 @@
+"""A turn runs on the server: it goes on when its author closes every window or signs out."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.patience import soon
+from tests.stories.waiting import is_event, wait_for_item
+from tests.upstream.scripted import Finish, Hold, Say
+from tests.world import turn
+
+
+async def test_a_turn_goes_on_when_every_window_is_closed(world, ada, upstream):
+    release = asyncio.Event()
+    upstream.plays((Say("You left,"), Hold(release), Say(" I went on."), Finish()))
+    body = turn("Answer while I am away", "alpha")
+    async with ada.live() as tab:
+        await tab.follow(f"project:{ada.home}")
+        async with ada.client.stream(
+            "POST", "/api/turn", json=body, headers={"Accept": "text/event-stream"}
+        ) as response:
+            async for line in response.aiter_lines():
+                if "You left," in line:
+                    break
+    request = await upstream.heard()
+    release.set()
+    async with soon():
+        await request.over.wait()
+    assert not request.closed.is_set()
+    returned = await world.sign_in("ada@example.org")
+    await returned.ended(body["id"])
+    conversation = (await returned.get(f"/api/turns/{body['id']}"))["conversation_id"]
+    [reply] = await returned.replies(conversation, 1)
+    assert (reply["status"], reply["content"]) == ("complete", "You left, I went on.")
+
+
+async def test_a_turn_goes_on_when_the_person_signs_out(world, ada, upstream):
+    release = asyncio.Event()
+    upstream.plays((Say("Still"), Hold(release), Say(" here."), Finish()))
+    opened = await ada.ask("Good night", "alpha")
+    await upstream.heard()
+    await ada.post("/api/logout", expect=204)
+    release.set()
+    returned = await world.sign_in("ada@example.org")
+    await returned.ended(opened["turn"]["id"])
+    [reply] = await returned.replies(opened["conversation"]["id"], 1)
+    assert reply["content"] == "Still here."
+
+
+async def test_a_client_that_returns_gets_the_end_of_the_turn_at_once(ada, upstream):
+    opened = await ada.ask("Quick", "alpha")
+    await ada.ended(opened["turn"]["id"])
+    async with ada.live() as tab:
+        place = f"conversation:{opened['conversation']['id']}"
+        item = await wait_for_item(tab, place, lambda i: is_event(i, "turn") and i["value"]["finished_at"])
+        assert item["value"]["state"] == "complete"
