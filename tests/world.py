@@ -202,13 +202,13 @@ class Tab:
     async def send(self, said: Any) -> None:
         await self._socket.send(json.dumps(said))
 
-    async def until(self, found: Any) -> list[dict[str, Any]]:
+    async def until(self, fits: Any) -> list[dict[str, Any]]:
         """All items up to the first that fits."""
-        seen: list[dict[str, Any]] = []
-        while True:
-            seen.append(await self.next())
-            if found(seen[-1]):
-                return seen
+        items: list[dict[str, Any]] = []
+        async with soon():
+            while not items or not fits(items[-1]):
+                items.append(await self.next())
+        return items
 
     async def next(self) -> dict[str, Any]:
         async with soon():
@@ -270,7 +270,8 @@ async def running(
         finally:
             await asyncio.gather(*(client.aclose() for client in world.people))
             server.should_exit = True
-            await serving
+            async with soon():
+                await serving
 
 
 async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:

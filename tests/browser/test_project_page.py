@@ -15,6 +15,7 @@ from tests.browser.room import Room
 from tests.browser.test_barriers import axe, must_have_no_barriers
 from tests.browser.windows import PHONE, Windows
 from tests.library.documents import png, zipped
+from tests.patience import soon
 from tests.upstream.scripted import Upstream
 from tests.world import Person, endpoints, running
 
@@ -98,7 +99,8 @@ async def test_an_upload_cancelled_before_the_server_has_it_never_appears(sam: P
     held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
     await shelf.page.route(re.compile(r"/files\?path="), lambda route: held.set_result(route))
     await shelf.drop(("late.md", "# Late\n"))
-    upload = await held
+    async with soon():
+        upload = await held
     async with shelf.page.expect_response(re.compile("/uploads/")) as told:
         await shelf.page.get_by_role("button", name="Cancel late.md").click()
     assert (await told.value).status == 204
@@ -138,7 +140,8 @@ async def test_an_upload_cancelled_after_the_server_has_it_never_appears(
     await shelf.page.route(re.compile(r"/files\?(path|unzip)="), save)
     await watch_rows(shelf.page)
     await shelf.upload(name, content)
-    await answered
+    async with soon():
+        await answered
     assert await paths_of(sam) != []
     async with shelf.page.expect_response(re.compile("/uploads/")) as told:
         await shelf.page.get_by_role("button", name=f"Cancel {name}").click()

@@ -11,6 +11,7 @@ from playwright.async_api import FilePayload, Locator, Page, expect
 from tests.browser.room import Room, in_parts
 from tests.browser.seeds import long_conversation
 from tests.browser.windows import PHONE, Windows
+from tests.patience import soon
 from tests.server.test_search import settled
 from tests.upstream.scripted import Upstream
 from tests.world import Person, World
@@ -193,7 +194,8 @@ async def test_another_round_of_the_same_conversation_is_one_address_away(
     page = await windows.open(sam, long)
     room = Room(page)
     await expect(room.question(f"Question {ROUNDS}")).to_be_in_viewport()
-    assert await page.evaluate(GO_TO, "#round-3") == "3"
+    async with soon():
+        assert await page.evaluate(GO_TO, "#round-3") == "3"
     await expect(room.question("Question 3")).to_be_in_viewport()
     upstream.says("And so we went on.")
     await room.ask("Where were we?")

@@ -11,6 +11,7 @@ from playwright.async_api import Locator, Page, expect
 from tests.browser.room import Room
 from tests.browser.test_barriers import must_have_no_barriers
 from tests.browser.windows import PHONE, Windows
+from tests.patience import soon
 from tests.upstream.scripted import Upstream, says
 from tests.world import Person
 
@@ -82,7 +83,8 @@ async def test_the_list_of_minds_stays_under_the_pointer_while_several_are_invit
     before = await names.bounding_box()
     await room.option("Gamma").click()
     await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
-    await names.evaluate(SCROLLED)
+    async with soon():
+        await names.evaluate(SCROLLED)
     assert await names.bounding_box() == before
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.patience import soon
-from tests.stories.waiting import is_event, wait_for_item
+from tests.stories.waiting import is_event, read_until, wait_for_item
 from tests.upstream.scripted import Finish, Hold, Say
 from tests.world import turn
 
@@ -19,13 +18,10 @@ async def test_a_turn_goes_on_when_every_window_is_closed(world, ada, upstream):
         async with ada.client.stream(
             "POST", "/api/turn", json=body, headers={"Accept": "text/event-stream"}
         ) as response:
-            async for line in response.aiter_lines():
-                if "You left," in line:
-                    break
+            await read_until(response, "You left,")
     request = await upstream.heard()
     release.set()
-    async with soon():
-        await request.over.wait()
+    await request.over.wait()
     assert not request.closed.is_set()
     returned = await world.sign_in("ada@example.org")
     await returned.ended(body["id"])

@@ -17,7 +17,7 @@ async def open_two_rounds(person: Person, upstream, project_id: str | None = Non
     upstream.plays((Say("Going on and on"), Stall()))
     opened = await person.ask("Talk", "alpha", "beta", project_id=project_id)
     queued = await person.ask("Then", "alpha", conversation_id=opened["conversation"]["id"])
-    await wait_for_text(person, opened["turn"]["id"], "Going on and on")
+    await wait_for_text(person, opened["turn"]["id"], "Going on and on", replies=2)
     return opened, queued
 
 
@@ -54,11 +54,11 @@ async def test_deleting_a_conversation_sends_an_event_and_ends_its_streams(ada, 
 @pytest.mark.parametrize("script", [says("A late word"), (Say("A late word"), Finish())])
 async def test_a_reply_that_arrives_during_the_deletion_is_not_stored(ada, upstream, script):
     """The text arrives at the moment of the deletion."""
-    for _ in range(5):
+    for number in range(1, 6):
         release = asyncio.Event()
         upstream.plays((Hold(release), *script))
         opened = await ada.ask("Talk", "alpha")
-        await upstream.heard(len(upstream.requests) or 1)
+        await upstream.heard(number)
         deleting = asyncio.create_task(ada.delete(f"/api/conversations/{opened['conversation']['id']}"))
         release.set()
         await deleting

@@ -6,7 +6,8 @@ import asyncio
 import json
 
 from tertulia.app import new_id
-from tests.stories.waiting import stored_rounds, wait_for_text
+from tests.patience import soon
+from tests.stories.waiting import read_until, stored_rounds, wait_for_text
 from tests.upstream.scripted import Finish, Hold, Say
 from tests.world import World, turn
 
@@ -78,11 +79,9 @@ async def test_a_client_that_lost_the_stream_gets_it_again_from_the_beginning(ad
     upstream.plays((Say("First half,"), Hold(release), Say(" second half."), Finish()))
     body, stream = turn("Tell me", "alpha"), {"Accept": "text/event-stream"}
     async with ada.client.stream("POST", "/api/turn", json=body, headers=stream) as response:
-        async for line in response.aiter_lines():
-            if "First half," in line:
-                break
+        await read_until(response, "First half,")
     release.set()
-    async with ada.client.stream("POST", "/api/turn", json=body, headers=stream) as response:
+    async with ada.client.stream("POST", "/api/turn", json=body, headers=stream) as response, soon():
         lines = [line async for line in response.aiter_lines()]
     deltas = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     assert "".join(delta.get("text", "") for delta in deltas) == "First half, second half."

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tertulia import council
+from tests.patience import soon
 from tests.stories.waiting import stored_rounds, wait_for_text
 from tests.upstream.dialects import Usage
 from tests.upstream.scripted import Finish, Hold, Say, says
@@ -222,9 +223,12 @@ async def test_replying_to_a_message_of_another_conversation_is_refused(ada, ups
 
 async def test_posting_a_turn_can_answer_with_an_event_stream(ada, upstream):
     upstream.says("Word by word", model="alpha")
-    async with ada.client.stream(
-        "POST", "/api/turn", json=turn("Stream"), headers={"Accept": "text/event-stream"}
-    ) as response:
+    async with (
+        ada.client.stream(
+            "POST", "/api/turn", json=turn("Stream"), headers={"Accept": "text/event-stream"}
+        ) as response,
+        soon(),
+    ):
         body = (await response.aread()).decode()
     assert response.headers["content-type"].startswith("text/event-stream")
     assert [line for line in body.splitlines() if line.startswith("event: ")][-1] == "event: ended"
@@ -234,9 +238,15 @@ async def test_posting_a_turn_can_answer_with_an_event_stream(ada, upstream):
 async def test_posting_a_turn_can_answer_with_json_lines(ada, upstream):
     upstream.says("Line by line", model="alpha")
     upstream.says("Also", model="beta")
-    async with ada.client.stream(
-        "POST", "/api/turn", json=turn("Lines", "alpha", "beta"), headers={"Accept": "application/x-ndjson"}
-    ) as response:
+    async with (
+        ada.client.stream(
+            "POST",
+            "/api/turn",
+            json=turn("Lines", "alpha", "beta"),
+            headers={"Accept": "application/x-ndjson"},
+        ) as response,
+        soon(),
+    ):
         lines = [json.loads(line) async for line in response.aiter_lines() if line]
     said_by = {line["speaker"] for line in lines if line["type"] == "reply"}
     done_by = {line["speaker"]: line["message"]["content"] for line in lines if "message" in line}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tertulia.providers.local_models import SMOLLM2
 from tests.providers.test_local_models import HOME, needs_weights
 from tests.stories.test_attachments import PHOTO
 from tests.stories.test_replays import start_replay, wait_for_replay
-from tests.stories.waiting import stored_rounds, wait_for_text
+from tests.stories.waiting import Item, is_reply, stored_rounds, wait_for_item, wait_for_text
 from tests.upstream.scripted import Cut, Say, Stall, Upstream, refuses, says
 from tests.world import Person, running
 
@@ -93,6 +94,10 @@ async def test_a_receipt_rebuilds_failed_stopped_continued_and_shortened_request
     notes = await ann.attach("notes.md", b"# Tea\n\nOolong.")
     opened = await ann.ask("Well?", CHAT, CLAUDE, GEMINI, attachments=[notes["id"]])
     await wait_for_text(ann, opened["turn"]["id"], "Going on")
+    topic = f"conversation:{opened['conversation']['id']}"
+    async with ann.live() as tab:
+        for status in ("failed", "interrupted"):
+            await wait_for_item(tab, topic, partial(is_reply_with, status))
     await ann.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
     await ann.ended(opened["turn"]["id"])
     first = await ann.replies(opened["conversation"]["id"], 1)
@@ -121,6 +126,10 @@ async def test_a_receipt_rebuilds_the_thinking_effort_of_a_request(
     for reply in replies:
         assert reply["voice"]["effort"] == effort
         assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply)
+
+
+def is_reply_with(status: str, item: Item) -> bool:
+    return is_reply(item) and item["value"]["status"] == status
 
 
 async def efforts_of(person: Person, key: str) -> list[str]:

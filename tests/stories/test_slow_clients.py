@@ -91,7 +91,8 @@ async def test_a_websocket_that_sends_without_reading_is_paused(world, ada, upst
     connection = await open_unread_connection(world, ada, opened, is_socket=True)
     try:
         follow_frame = frame(json.dumps({"type": "follow", "place": place, "after": 0}).encode())
-        await asyncio.get_running_loop().sock_sendall(connection, follow_frame * 400)
+        async with soon():
+            await asyncio.get_running_loop().sock_sendall(connection, follow_frame * 400)
         for _ in range(10):
             [reply] = await ada.hear("And the others?", "beta")
             assert reply["status"] == "complete"

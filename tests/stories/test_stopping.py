@@ -19,7 +19,7 @@ async def stop(person: Person, turn_id: str, reply_id: str | None = None):
 async def test_a_stop_closes_every_request_and_keeps_the_text(ada, upstream):
     upstream.plays((Say("So far "), Say("so good"), Stall()))
     opened = await ada.ask("Talk", "alpha", "beta")
-    await wait_for_text(ada, opened["turn"]["id"], "so good")
+    await wait_for_text(ada, opened["turn"]["id"], "so good", replies=2)
     async with soon():
         await stop(ada, opened["turn"]["id"])
         await asyncio.gather(*(request.closed.wait() for request in upstream.requests))

@@ -154,6 +154,7 @@ async def test_a_stopped_first_round_gets_its_title_after_the_next_round(priced,
     upstream.says("Blue Skies", model=cheapest_model(priced))
     upstream.plays((Say("Because"), Stall()), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
+    await upstream.heard()  # else the stopped turn would leave its script to the next one
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
     conversation = opened["conversation"]["id"]
@@ -189,6 +190,7 @@ async def test_a_title_set_by_a_person_is_kept_in_later_rounds(priced, upstream)
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
     path = f"/api/conversations/{opened['conversation']['id']}"
     await ada.put(f"{path}/title", {"title": "Why is the sky blue?"})
+    await upstream.heard()  # else the stopped turn would leave its script to the next one
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
     await ada.hear("And?", "openai:gpt-4o", conversation_id=opened["conversation"]["id"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from tertulia.app import new_id
+from tests.patience import soon
 from tests.server.cast import at_rest
 from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
 from tests.world import Person, turn
@@ -208,14 +210,11 @@ async def test_voting_on_a_blind_round_is_refused_until_all_replies_are_finished
     upstream.says("Tea.", model="alpha")
     upstream.plays((Say("Cof"), Hold(release), Finish()), model="beta")
     opened = await ada.ask("Tea?", "alpha", "beta", is_blind=True)
-    reply_id = None
-    async for event in ada.follow(opened["turn"]["id"]):
-        if event.name == "finished":
-            reply_id = event.data["id"]
-            refused = await ada.post(f"/api/messages/{reply_id}/vote", {"verdict": "best"}, expect=409)
-            assert "wait until all have finished" in refused["message"]
-            release.set()
-            break
+    async with soon(), aclosing(ada.follow(opened["turn"]["id"])) as events:
+        reply_id = await anext(event.data["id"] async for event in events if event.name == "finished")
+    refused = await ada.post(f"/api/messages/{reply_id}/vote", {"verdict": "best"}, expect=409)
+    assert "wait until all have finished" in refused["message"]
+    release.set()
     await ada.ended(opened["turn"]["id"])
     await ada.post(f"/api/messages/{reply_id}/vote", {"verdict": "best"})
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+import httpx2
+
 from tests.patience import soon
 from tests.server.cast import at_rest
 from tests.world import Person, Tab
@@ -13,17 +15,27 @@ from tests.world import Person, Tab
 Item = dict[str, Any]
 
 
-async def wait_for_text(person: Person, turn_id: str, *texts: str) -> None:
-    """Waits until each of these texts has appeared in some reply of the turn."""
+async def wait_for_text(person: Person, turn_id: str, *texts: str, replies: int = 1) -> None:
+    """Waits until each of these texts has appeared in this many replies of the turn."""
     text_by_reply: dict[str, str] = {}
     async with soon(), aclosing(person.follow(turn_id)) as events:
         async for event in events:
             if event.name == "delta":
                 reply = event.data["reply_id"]
                 text_by_reply[reply] = text_by_reply.get(reply, "") + event.data.get("text", "")
-            if all(any(text in content for content in text_by_reply.values()) for text in texts):
+            contents = text_by_reply.values()
+            if all(sum(text in content for content in contents) >= replies for text in texts):
                 return
     raise AssertionError(f"the turn ended with {text_by_reply}, without all of {texts}")
+
+
+async def read_until(response: httpx2.Response, text: str) -> None:
+    """Reads the lines of a stream up to the first that contains the text."""
+    async with soon():
+        async for line in response.aiter_lines():
+            if text in line:
+                return
+    raise AssertionError(f"the stream ended without {text!r}")
 
 
 async def final_state(person: Person, turn_id: str) -> str:

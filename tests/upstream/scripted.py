@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.patience import soon
+from tests.patience import TimedEvent, soon
 from tests.upstream.dialects import Dialect, Usage, dialect_of
 
 # --- steps of a script -------------------------------------------------------------------------------------
@@ -181,9 +181,9 @@ class Seen:
     body: dict[str, Any]
     model: str
     connection: int
-    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: TimedEvent = field(default_factory=TimedEvent)
     """Set when the client disconnects before the script is over."""
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    over: TimedEvent = field(default_factory=TimedEvent)
     """Set when the script is over or the client has disconnected."""
 
 
