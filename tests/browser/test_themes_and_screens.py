@@ -1,4 +1,4 @@
-"""By day and by evening, on a desk, a tablet and a phone; pictures of each are left in the test's folder."""
+"""Light and dark theme on a desktop, a tablet and a phone, with screenshots in the test's folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from tests.browser.room import Room, in_parts
-from tests.browser.test_searching import talk_of_pottery
-from tests.browser.test_words import TEXT
+from tests.browser.conversation_page import ConversationPage, reply_in_parts
+from tests.browser.test_markdown import TEXT
+from tests.browser.test_searching import create_pottery_conversation
 from tests.browser.windows import PHONE, TABLET, Windows
 from tests.upstream.scripted import Upstream
 from tests.world import Person, World
@@ -32,62 +32,62 @@ WIDE = (
     + "x$$"
 )
 Theme = Literal["light", "dark"]
-PAPER = "getComputedStyle(document.body).backgroundColor"
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(sam: Person, upstream: Upstream) -> str:
-    """The path of a conversation that holds everything, some of it wider than any page."""
+async def conversation_path(sam: Person, upstream: Upstream) -> str:
+    """The path of a conversation with every kind of content, some of it wider than the page."""
     upstream.says(TEXT, model="alpha", thinking="Let me see.")
     upstream.says(WIDE, model="beta")
     replies = await sam.hear("Show me everything, " + "wide" * 30, "alpha", "beta", "gamma")
     return f"/c/{replies[0]['conversation_id']}"
 
 
-async def test_evening_is_chosen_by_a_key_and_stays(
-    windows: Windows, sam: Person, talk: str, tmp_path: Path
+async def test_t_switches_to_the_dark_theme_which_survives_a_reload(
+    windows: Windows, sam: Person, conversation_path: str, tmp_path: Path
 ) -> None:
-    page = await windows.open(sam, talk)
-    await expect(Room(page).reply("Alpha", "finished")).to_be_visible()
-    paper = await page.evaluate(PAPER)
-    await page.screenshot(path=tmp_path / "day.png")
+    page = await windows.open(sam, conversation_path)
+    await expect(ConversationPage(page).reply("Alpha", "finished")).to_be_visible()
+    light = await page.evaluate(BACKGROUND)
+    await page.screenshot(path=tmp_path / "light.png")
     await page.keyboard.press("t")
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    evening = await page.evaluate(PAPER)
-    assert evening != paper
+    dark = await page.evaluate(BACKGROUND)
+    assert dark != light
     await page.reload(wait_until="commit")
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    await expect(Room(page).reply("Alpha", "finished")).to_be_visible()
-    assert await page.evaluate(PAPER) == evening
-    await page.screenshot(path=tmp_path / "evening.png")
+    await expect(ConversationPage(page).reply("Alpha", "finished")).to_be_visible()
+    assert await page.evaluate(BACKGROUND) == dark
+    await page.screenshot(path=tmp_path / "dark.png")
 
 
-async def test_words_are_set_larger_when_that_is_chosen_and_stay_so(
-    windows: Windows, sam: Person, talk: str
+async def test_the_font_size_and_the_layout_can_be_chosen(
+    windows: Windows, sam: Person, conversation_path: str
 ) -> None:
-    page = await windows.open(sam, talk)
-    words = Room(page).words("Alpha").locator("p").first
+    page = await windows.open(sam, conversation_path)
+    words = ConversationPage(page).reply_text("Alpha").locator("p").first
     await expect(words).to_have_css("font-size", "16.5px")
     await page.goto("/settings/appearance")
     await page.get_by_role("radio", name="Large").click()
     await page.get_by_role("radio", name="Stack").click()
-    await page.goto(talk)
+    await page.goto(conversation_path)
     await expect(words).to_have_css("font-size", "19px")
     await expect(page.get_by_role("radio", name="Stack")).to_be_checked()
 
 
-async def test_the_system_s_own_evening_is_followed(windows: Windows, sam: Person) -> None:
+async def test_the_theme_follows_the_system(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/new", color_scheme="dark")
     await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
-    evening = await page.evaluate(PAPER)
+    dark = await page.evaluate(BACKGROUND)
     await page.emulate_media(color_scheme="light")
-    assert await page.evaluate(PAPER) != evening
+    assert await page.evaluate(BACKGROUND) != dark
 
 
 async def test_a_phone_shows_one_reply_at_a_time(
-    windows: Windows, sam: Person, talk: str, tmp_path: Path
+    windows: Windows, sam: Person, conversation_path: str, tmp_path: Path
 ) -> None:
-    page = await windows.open(sam, talk, PHONE, is_mobile=True, has_touch=True)
+    page = await windows.open(sam, conversation_path, PHONE, is_mobile=True, has_touch=True)
     tabs = page.get_by_role("tablist", name="Replies")
     await expect(tabs.get_by_role("tab", name="Alpha")).to_have_attribute("aria-selected", "true")
     await expect(page.get_by_role("tabpanel", name="Alpha")).to_be_in_viewport()
@@ -99,25 +99,25 @@ async def test_a_phone_shows_one_reply_at_a_time(
 
 
 async def test_a_phone_keeps_conversations_in_a_drawer(
-    windows: Windows, sam: Person, talk: str, tmp_path: Path
+    windows: Windows, sam: Person, conversation_path: str, tmp_path: Path
 ) -> None:
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
-    room = Room(page)
-    await expect(room.sidebar).to_be_hidden()
+    conversation = ConversationPage(page)
+    await expect(conversation.sidebar).to_be_hidden()
     await page.get_by_role("button", name="Conversations").tap()
     drawer = page.get_by_role("dialog", name="Conversations")
     await expect(drawer).to_be_visible()
     await page.screenshot(path=tmp_path / "drawer.png")
     await drawer.get_by_role("link", name=re.compile("^Show me everything")).tap()
-    await expect(page).to_have_url(re.compile(f"{talk}$"))
+    await expect(page).to_have_url(re.compile(f"{conversation_path}$"))
     await expect(drawer).to_be_hidden()
 
 
-async def test_a_phone_writes_in_a_sheet_and_stops_with_a_tap(
+async def test_a_phone_asks_in_a_sheet_and_stops_with_a_tap(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
-    upstream.plays(in_parts("Writing, ", asyncio.Event()))
+    upstream.plays(reply_in_parts("Writing, ", asyncio.Event()))
     sheet = page.get_by_role("dialog", name="Write a message")
     if not await sheet.is_visible():
         await page.get_by_role("button", name="Ask all").tap()
@@ -128,34 +128,34 @@ async def test_a_phone_writes_in_a_sheet_and_stops_with_a_tap(
     await expect(sheet).to_be_hidden()
     await expect(page.get_by_role("tabpanel", name="The Sage")).to_contain_text("Writing,")
     await page.get_by_role("button", name="Stop all replies").tap()
-    await expect(Room(page).reply("The Sage", "stopped")).to_be_visible()
+    await expect(ConversationPage(page).reply("The Sage", "stopped")).to_be_visible()
 
 
-async def test_a_tablet_has_lanes_that_scroll_inside_the_page(
-    windows: Windows, sam: Person, talk: str, tmp_path: Path
+async def test_the_lanes_of_a_tablet_scroll_inside_the_page(
+    windows: Windows, sam: Person, conversation_path: str, tmp_path: Path
 ) -> None:
-    page = await windows.open(sam, talk, TABLET)
-    room = Room(page)
-    await expect(room.reply("Alpha", "finished")).to_be_in_viewport()
-    await expect(room.sidebar).to_be_hidden()
+    page = await windows.open(sam, conversation_path, TABLET)
+    conversation = ConversationPage(page)
+    await expect(conversation.reply("Alpha", "finished")).to_be_in_viewport()
+    await expect(conversation.sidebar).to_be_hidden()
     await page.screenshot(path=tmp_path / "tablet.png")
     await page.keyboard.press("3")
-    await expect(room.reply("Gamma", "finished")).to_be_in_viewport()
+    await expect(conversation.reply("Gamma", "finished")).to_be_in_viewport()
     await _must_not_scroll_sideways(page)
 
 
 @pytest.mark.parametrize("viewport", [PHONE, SMALLEST], ids=["390", "320"])
 async def test_no_page_scrolls_sideways_on_a_phone(
-    windows: Windows, sam: Person, talk: str, viewport: ViewportSize
+    windows: Windows, sam: Person, conversation_path: str, viewport: ViewportSize
 ) -> None:
     stranger = await windows.open(None, "/sign-in", viewport)
     await expect(stranger.get_by_role("button", name="Sign in")).to_be_visible()
     await _must_not_scroll_sideways(stranger)
-    page = await windows.open(sam, talk, viewport)
-    room = Room(page)
+    page = await windows.open(sam, conversation_path, viewport)
+    conversation = ConversationPage(page)
     for name in ("Alpha", "Beta"):
         await page.get_by_role("tab", name=name).click()
-        await expect(room.reply(name, "finished")).to_be_in_viewport()
+        await expect(conversation.reply(name, "finished")).to_be_in_viewport()
         await _must_not_scroll_sideways(page)
     for path in (
         "new",
@@ -169,15 +169,15 @@ async def test_no_page_scrolls_sideways_on_a_phone(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_a_search_by_day_and_by_evening(
+async def test_the_search_page_shows_both_kinds_of_hits_in_both_themes(
     windows: Windows, world: World, sam: Person, upstream: Upstream, tmp_path: Path, theme: Theme
 ) -> None:
-    await talk_of_pottery(world, sam, upstream)
+    await create_pottery_conversation(world, sam, upstream)
     page = await windows.open(sam, "/search?q=bisque+firing", color_scheme=theme)
-    said, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
+    conversations, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
     await expect(files).to_be_in_viewport()
     await page.screenshot(path=tmp_path / f"search-{theme}.png")
-    assert await _top(said) == await _top(files)
+    assert await _top(conversations) == await _top(files)
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("bisque firing")
     await expect(page.get_by_role("group", name="In conversations")).to_be_in_viewport()
@@ -187,7 +187,7 @@ async def test_a_search_by_day_and_by_evening(
 async def test_a_phone_searches_from_its_drawer(
     windows: Windows, world: World, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
-    await talk_of_pottery(world, sam, upstream)
+    await create_pottery_conversation(world, sam, upstream)
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
     await page.get_by_role("button", name="Conversations").tap()
     await page.get_by_role("button", name="Search", exact=True).tap()
@@ -196,11 +196,11 @@ async def test_a_phone_searches_from_its_drawer(
     await page.screenshot(path=tmp_path / "palette.png")
     await _must_not_scroll_sideways(page)
     await page.get_by_role("option", name="Search everywhere").tap()
-    said, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
-    await expect(said).to_be_in_viewport()
+    conversations, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
+    await expect(conversations).to_be_in_viewport()
     await page.screenshot(path=tmp_path / "search.png")
     await _must_not_scroll_sideways(page)
-    assert await _top(said) < await _top(files)
+    assert await _top(conversations) < await _top(files)
     await page.get_by_role("link").filter(has_text="docs/kiln.md").last.tap()
     await expect(page.get_by_role("dialog", name="File").locator("li.meant").first).to_be_in_viewport()
 
@@ -211,7 +211,7 @@ async def _top(element: Locator) -> float:
     return box["y"]
 
 
-SIDEWAYS = """
+FIND_OVERFLOW = """
     () => {
         const edge = document.documentElement.clientWidth + 1;
         // Programs, tables and formulas scroll inside themselves, lanes are swiped, long lines are cut.
@@ -233,16 +233,16 @@ SIDEWAYS = """
 
 async def _must_not_scroll_sideways(page: Page) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert await page.evaluate(SIDEWAYS) == []
+    assert await page.evaluate(FIND_OVERFLOW) == []
 
 
 @pytest.mark.parametrize("path", ["/new", "/settings/appearance", "/search", "talk"])
 async def test_the_plain_font_leaves_no_serif_letters(
-    windows: Windows, sam: Person, talk: str, path: str
+    windows: Windows, sam: Person, conversation_path: str, path: str
 ) -> None:
     page = await windows.open(sam, "/settings/appearance")
     await page.get_by_role("radio", name="Plain").or_(page.get_by_role("radio", name="Sans")).click()
-    await page.goto(talk if path == "talk" else path)
+    await page.goto(conversation_path if path == "talk" else path)
     await expect(page.get_by_role("main")).to_be_visible()
     fonts = await page.evaluate(
         "[...document.querySelectorAll('body *')].map((e) => getComputedStyle(e).fontFamily)"

@@ -1,4 +1,4 @@
-"""A council on a phone: its summary is one tap away from every reply."""
+"""A council on a phone: one tap leads from every reply to the summary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OUTLINE = json.dumps(
 )
 
 
-async def test_a_phone_reaches_the_summary_from_the_tabs(
+async def test_a_button_leads_from_the_tabs_to_the_summary(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("A long answer. " * 200, model="alpha")
@@ -46,10 +46,10 @@ async def test_a_phone_reaches_the_summary_from_the_tabs(
     await expect(summary).not_to_be_in_viewport()
     await page.get_by_role("button", name="Summary", exact=True).tap()
     await expect(summary).to_be_in_viewport()
-    await _must_be_seen(summary)
+    await _must_be_uncovered(summary)
 
 
-async def test_a_phone_comes_back_from_the_summary_to_the_reply_it_read(
+async def test_a_tab_leads_from_the_summary_back_to_its_reply(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.plays(says(ALPHA), says("The summary. " * 200), says("no data"), model="alpha")
@@ -61,13 +61,13 @@ async def test_a_phone_comes_back_from_the_summary_to_the_reply_it_read(
     await expect(alpha).not_to_be_in_viewport()
     await page.get_by_role("tab", name="Alpha").tap()
     await expect(alpha).to_be_in_viewport()
-    await _must_be_seen(alpha)
+    await _must_be_uncovered(alpha)
     await summary.tap()
     await page.get_by_role("tab", name="Beta").tap()
     await expect(page.get_by_role("tabpanel", name="Beta").get_by_text("Another.")).to_be_in_viewport()
 
 
-async def test_a_mark_of_the_agreement_map_leads_a_phone_to_the_reply(
+async def test_a_cell_of_the_agreement_map_leads_to_its_reply(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.plays(says(ALPHA), says("The summary."), says(OUTLINE), model="alpha")
@@ -80,7 +80,7 @@ async def test_a_mark_of_the_agreement_map_leads_a_phone_to_the_reply(
     await expect(page.get_by_role("tabpanel", name="Beta").get_by_text("Another.")).to_be_in_viewport()
 
 
-async def test_each_step_of_a_peer_review_has_tabs_of_its_own_on_a_phone(
+async def test_each_step_of_a_peer_review_has_its_own_tabs(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("Answer A is best.\n\nRanking: A > B")
@@ -107,10 +107,10 @@ async def _council(windows: Windows, sam: Person, mode: str, *models: str) -> Pa
     return page
 
 
-async def _must_be_seen(shown: Locator) -> None:
-    """Nothing that stays at the edge covers its first line."""
-    assert await shown.evaluate("""(shown) => {
-        const { left, top } = shown.getBoundingClientRect();
+async def _must_be_uncovered(element: Locator) -> None:
+    """Checks that no sticky element covers its first line."""
+    assert await element.evaluate("""(element) => {
+        const { left, top } = element.getBoundingClientRect();
         const there = document.elementFromPoint(left + 8, top + 8);
-        return there !== null && (shown.contains(there) || there.contains(shown));
+        return there !== null && (element.contains(there) || there.contains(element));
     }""")

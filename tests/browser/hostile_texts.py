@@ -1,4 +1,4 @@
-"""Text that would do harm if it were more than text: canary() must not run, canary.test not be sought."""
+"""Hostile texts: canary() must never be called and canary.test never be requested."""
 
 HTML = (
     "<script>canary()</script>",

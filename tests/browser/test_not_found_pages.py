@@ -1,4 +1,4 @@
-"""Addresses that lead nowhere say so and offer a way on."""
+"""Unknown addresses show a not-found page with a link to continue."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ NOT_FOUND = (r"status of 404", r"Not found: /")
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/settings/nowhere", "/search/nowhere", "/c"])
-async def test_an_unknown_page_says_so_and_leads_home(windows: Windows, sam: Person, path: str) -> None:
-    windows.expect(*NOT_FOUND)
+async def test_an_unknown_page_shows_not_found_with_a_link_to_the_start(
+    windows: Windows, sam: Person, path: str
+) -> None:
+    windows.allow(*NOT_FOUND)
     page = await windows.open(sam, path)
     await expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     await page.get_by_role("main").get_by_role("link").first.click()
@@ -23,15 +25,15 @@ async def test_an_unknown_page_says_so_and_leads_home(windows: Windows, sam: Per
 
 
 @pytest.mark.parametrize("rest", ["", "/map"])
-async def test_an_unknown_conversation_says_so_on_each_of_its_pages(
+async def test_an_unknown_conversation_shows_not_found_on_each_of_its_pages(
     windows: Windows, sam: Person, rest: str
 ) -> None:
-    windows.expect(*NOT_FOUND)
+    windows.allow(*NOT_FOUND)
     page = await windows.open(sam, f"/c/nowhere{rest}")
     await expect(page.get_by_role("main")).to_contain_text("Conversation not found")
 
 
-async def test_an_unknown_project_says_so_once_and_leads_on(windows: Windows, sam: Person) -> None:
+async def test_an_unknown_project_shows_not_found_once_with_a_link(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/p/nowhere")
     await expect(page.get_by_role("heading", name="Project not found")).to_be_attached()
     await page.wait_for_load_state("networkidle")
@@ -40,6 +42,6 @@ async def test_an_unknown_project_says_so_once_and_leads_on(windows: Windows, sa
     await expect(page).to_have_url(re.compile("/new$"))
 
 
-async def test_settings_without_a_panel_open_the_first_of_ones_own(windows: Windows, sam: Person) -> None:
+async def test_settings_without_a_panel_open_appearance(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/settings")
     await expect(page).to_have_url(re.compile("/settings/appearance$"))

@@ -1,8 +1,8 @@
-"""Takes the pictures of the README: a table of three at work, by day, by evening and on a phone; a receipt.
+"""Takes the pictures of the README: a table of three in light and dark theme and on a phone; a receipt.
 
-python -m tests.browser.pictures
+python -m tests.browser.readme_pictures
 
-Everything in them went through the product; only the three voices are read from here.
+The product renders everything; only the three replies are scripted here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 from sqlalchemy import text
 
-from tests.browser.room import Room
+from tests.browser.conversation_page import ConversationPage
 from tests.browser.windows import PATIENCE_MS, PHONE, Windows, chromium
 from tests.server.test_search import settled
 from tests.upstream.dialects import Usage
@@ -118,22 +118,22 @@ async def main() -> None:
             chromium() as browser,
         ):
             windows = Windows(browser, world.url)
-            sam = await _someone(world, upstream)
-            page = await _asked(windows, sam, upstream)
-            await _take(page, "conversation.png")
+            sam = await _person_with_history(world, upstream)
+            page = await _conversation(windows, sam, upstream)
+            await _screenshot(page, "conversation.png")
             await page.emulate_media(color_scheme="dark")
-            await _take(page, "conversation-dark.png")
+            await _screenshot(page, "conversation-dark.png")
             phone = await windows.open(
                 sam, page.url, PHONE, is_mobile=True, has_touch=True, device_scale_factor=2
             )
             await expect(
                 phone.get_by_role("tabpanel", name="Claude").locator(".hljs-keyword").first
             ).to_be_visible()
-            await Room(phone).feed.evaluate("feed => feed.parentElement.scrollTo(0, 0)")
-            await _take(phone, "phone.png")
-            await _take(await _receipt(world, windows, sam, upstream), "receipt.png")
+            await ConversationPage(phone).feed.evaluate("feed => feed.parentElement.scrollTo(0, 0)")
+            await _screenshot(phone, "phone.png")
+            await _screenshot(await _receipt(world, windows, sam, upstream), "receipt.png")
             await windows.close()
-            windows.must_be_untroubled()
+            windows.must_have_no_problems()
 
 
 def _keys(upstream: Upstream) -> dict[str, str]:
@@ -141,8 +141,8 @@ def _keys(upstream: Upstream) -> dict[str, str]:
     return {name: value for name, value in upstream.environ().items() if name.startswith(names)}
 
 
-async def _someone(world: World, upstream: Upstream) -> Person:
-    """Sam, who has talked here before."""
+async def _person_with_history(world: World, upstream: Upstream) -> Person:
+    """Sam, with some earlier conversations."""
     sam = await world.first("Sam")
     await sam.put(f"/api/projects/{sam.home}", {"name": "Bakery"})
     upstream.says("So be it.")
@@ -160,60 +160,60 @@ async def _make_older(world: World, conversation_id: str, days: int) -> None:
     await world.tertulia.db.write(lambda tx: tx.execute(change, ms=days * DAY_MS, id=conversation_id))
 
 
-async def _asked(windows: Windows, sam: Person, upstream: Upstream) -> Page:
-    """Two have answered, the third is still writing."""
+async def _conversation(windows: Windows, sam: Person, upstream: Upstream) -> Page:
+    """A conversation in which two voices have answered and the third is writing."""
     upstream.plays(
-        _read_out(SONNET, Usage(sent=2148, said=412, thought=160), THOUGHT), model="claude-sonnet-4-5"
+        _paced_reply(SONNET, Usage(sent=2148, said=412, thought=160), THOUGHT), model="claude-sonnet-4-5"
     )
-    upstream.plays(_read_out(GPT, Usage(sent=2103, said=264)), model="gpt-4o")
-    upstream.plays((*_read_out(GEMINI, None)[:-1], Hold(asyncio.Event())), model="gemini-2.5-pro")
+    upstream.plays(_paced_reply(GPT, Usage(sent=2103, said=264)), model="gpt-4o")
+    upstream.plays((*_paced_reply(GEMINI, None)[:-1], Hold(asyncio.Event())), model="gemini-2.5-pro")
     page = await windows.open(sam, "/new", color_scheme="light")
-    room = Room(page)
-    await room.seat("Claude Sonnet 4.5", "GPT-4o", "Gemini 2.5 Pro")
-    await room.ask(QUESTION)
-    await expect(room.reply("Claude Sonnet 4.5", "finished")).to_be_visible()
-    await expect(room.reply("GPT-4o", "finished")).to_be_visible()
-    await sam.put(f"/api/conversations/{room.id}/title", {"title": "How many loaves?"})
-    await expect(room.row("How many loaves?")).to_be_visible()
-    await expect(room.words("Gemini 2.5 Pro")).to_contain_text("a wet Tuesday sells")
-    await expect(room.words("Gemini 2.5 Pro").locator(".katex-html .mfrac")).to_have_count(3)
-    await expect(room.words("Claude Sonnet 4.5").locator(".hljs-keyword").first).to_be_visible()
-    await room.reply("Claude Sonnet 4.5").hover()
+    conversation = ConversationPage(page)
+    await conversation.seat("Claude Sonnet 4.5", "GPT-4o", "Gemini 2.5 Pro")
+    await conversation.ask(QUESTION)
+    await expect(conversation.reply("Claude Sonnet 4.5", "finished")).to_be_visible()
+    await expect(conversation.reply("GPT-4o", "finished")).to_be_visible()
+    await sam.put(f"/api/conversations/{conversation.id}/title", {"title": "How many loaves?"})
+    await expect(conversation.sidebar_link("How many loaves?")).to_be_visible()
+    await expect(conversation.reply_text("Gemini 2.5 Pro")).to_contain_text("a wet Tuesday sells")
+    await expect(conversation.reply_text("Gemini 2.5 Pro").locator(".katex-html .mfrac")).to_have_count(3)
+    await expect(conversation.reply_text("Claude Sonnet 4.5").locator(".hljs-keyword").first).to_be_visible()
+    await conversation.reply("Claude Sonnet 4.5").hover()
     return page
 
 
 async def _receipt(world: World, windows: Windows, sam: Person, upstream: Upstream) -> Page:
-    """What one reply was shown, beside it."""
+    """A reply with its receipt beside it."""
     await sam.upload("recipes/sourdough.md", RECIPE.encode())
     await sam.upload("orders/cafes.csv", b"cafe,loaves\nThe Mill,12\nHarbour,8\n")
     await settled(world)
     for model in ("claude-sonnet-4-5", "gpt-4o"):
-        upstream.plays(_read_out(READY, Usage(sent=426, cached=245, said=96)), model=model)
+        upstream.plays(_paced_reply(READY, Usage(sent=426, cached=245, said=96)), model=model)
     page = await windows.open(sam, "/new", color_scheme="light")
-    room = Room(page)
-    await room.seat("Claude Sonnet 4.5", "GPT-4o")
-    await room.ask(COLD)
-    reply = room.reply("Claude Sonnet 4.5", "finished")
+    conversation = ConversationPage(page)
+    await conversation.seat("Claude Sonnet 4.5", "GPT-4o")
+    await conversation.ask(COLD)
+    reply = conversation.reply("Claude Sonnet 4.5", "finished")
     await expect(reply).to_be_visible()
-    await expect(room.reply("GPT-4o", "finished")).to_be_visible()
-    await sam.put(f"/api/conversations/{room.id}/title", {"title": "A cold morning"})
-    await expect(room.row("A cold morning")).to_be_visible()
+    await expect(conversation.reply("GPT-4o", "finished")).to_be_visible()
+    await sam.put(f"/api/conversations/{conversation.id}/title", {"title": "A cold morning"})
+    await expect(conversation.sidebar_link("A cold morning")).to_be_visible()
     await reply.focus()
     await page.keyboard.press("r")
     await expect(page.get_by_role("complementary").get_by_text("recipes/sourdough.md").first).to_be_visible()
     return page
 
 
-def _read_out(said: str, usage: Usage | None, thought: str = "") -> Script:
+def _paced_reply(text: str, usage: Usage | None, thinking: str = "") -> Script:
     steps: list[Step] = []
-    for word in words(thought):
+    for word in words(thinking):
         steps += [Think(word), Pause(PACE_S)]
-    for word in words(said):
+    for word in words(text):
         steps += [Say(word), Pause(PACE_S)]
     return *steps, Finish("stop", usage)
 
 
-async def _take(page: Page, name: str) -> None:
+async def _screenshot(page: Page, name: str) -> None:
     await page.evaluate("document.fonts.ready")
     options: dict[str, Any] = {"animations": "disabled", "caret": "hide"}
     await page.screenshot(path=PICTURES / name, **options)

@@ -1,11 +1,11 @@
-"""What minds write is set as they meant it: programs, tables, formulas and links, under the page's policy."""
+"""Markdown of replies is rendered: code, tables, formulas and links, under the content security policy."""
 
 from __future__ import annotations
 
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.room import Room
+from tests.browser.conversation_page import ConversationPage
 from tests.browser.windows import Windows
 from tests.upstream.scripted import Upstream
 from tests.world import Person
@@ -48,12 +48,12 @@ async def page(windows: Windows, sam: Person, upstream: Upstream) -> Page:
     return await windows.open(sam, path, permissions=["clipboard-read", "clipboard-write"])
 
 
-def words(page: Page) -> Locator:
-    return Room(page).words("Alpha")
+def reply_text(page: Page) -> Locator:
+    return ConversationPage(page).reply_text("Alpha")
 
 
-async def test_a_program_is_coloured_and_can_be_copied(page: Page) -> None:
-    program = words(page).get_by_role("figure")
+async def test_a_code_block_is_highlighted_and_can_be_copied(page: Page) -> None:
+    program = reply_text(page).get_by_role("figure")
     await expect(program.locator(".hljs-keyword").first).to_have_text("def")
     colours = {
         await program.locator(f".hljs-{kind}").first.evaluate("element => getComputedStyle(element).color")
@@ -66,54 +66,56 @@ async def test_a_program_is_coloured_and_can_be_copied(page: Page) -> None:
     assert copied == 'def greet(name: str) -> str:\n    return f"Hello, {name}"'
 
 
-async def test_a_table_is_a_table(page: Page) -> None:
-    table = words(page).get_by_role("table")
+async def test_a_markdown_table_becomes_a_table(page: Page) -> None:
+    table = reply_text(page).get_by_role("table")
     await expect(table.get_by_role("columnheader")).to_have_text(["Mind", "Words"])
     figure = table.get_by_role("cell", name="120")
     assert await figure.evaluate("element => getComputedStyle(element).textAlign") == "right"
 
 
-async def test_formulas_are_drawn_once_and_money_is_no_formula(page: Page) -> None:
-    formulas = words(page).locator(".math .katex")
+async def test_formulas_are_rendered_and_dollar_amounts_are_not(page: Page) -> None:
+    formulas = reply_text(page).locator(".math .katex")
     await expect(formulas).to_have_count(2)
-    fraction = words(page).locator(".math.display .mfrac .vlist-t").first
+    fraction = reply_text(page).locator(".math.display .mfrac .vlist-t").first
     box = await fraction.bounding_box()
     assert box
     assert box["height"] > 30  # one above the other: the formulas' style sheet is in force
-    await expect(words(page).get_by_text("It costs $5 here and $10 there.")).to_be_visible()
+    await expect(reply_text(page).get_by_text("It costs $5 here and $10 there.")).to_be_visible()
 
 
-async def test_a_formula_is_read_aloud_as_one(page: Page) -> None:
-    await expect(words(page).locator(".math .katex").first).to_be_visible()
-    assert "π" in await words(page).locator(".math").first.aria_snapshot()
+async def test_a_formula_is_readable_by_screen_readers(page: Page) -> None:
+    await expect(reply_text(page).locator(".math .katex").first).to_be_visible()
+    assert "π" in await reply_text(page).locator(".math").first.aria_snapshot()
 
 
-async def test_a_link_opens_apart_and_tells_where_it_leads(page: Page) -> None:
-    link = words(page).get_by_role("link", name="link")
+async def test_a_link_opens_in_a_new_tab_without_opener(page: Page) -> None:
+    link = reply_text(page).get_by_role("link", name="link")
     await expect(link).to_have_attribute("href", "https://example.org/page")
     await expect(link).to_have_attribute("target", "_blank")
     await expect(link).to_have_attribute("rel", "noopener noreferrer")
 
 
-async def test_an_image_is_named_by_its_host_and_not_fetched(page: Page) -> None:
-    await expect(words(page).get_by_role("link", name="Image from pictures.example: a chart")).to_be_visible()
-    await expect(words(page).get_by_role("img")).to_have_count(0)
+async def test_an_image_becomes_a_link_and_is_not_fetched(page: Page) -> None:
+    await expect(
+        reply_text(page).get_by_role("link", name="Image from pictures.example: a chart")
+    ).to_be_visible()
+    await expect(reply_text(page).get_by_role("img")).to_have_count(0)
 
 
-async def test_headings_come_below_the_name_of_the_mind(page: Page) -> None:
-    card = Room(page).reply("Alpha")
+async def test_headings_of_a_reply_are_below_the_heading_of_its_voice(page: Page) -> None:
+    card = ConversationPage(page).reply("Alpha")
     await expect(card.get_by_role("heading", name="Alpha", level=3)).to_be_visible()
     await expect(card.get_by_role("heading", name="How it is done", level=5)).to_be_visible()
 
 
-async def test_each_paragraph_runs_the_way_of_its_own_words(
+async def test_each_paragraph_has_the_direction_of_its_text(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("שלום עולם, `print()`.\n\nAnd so in English.\n\n1. ראשון\n")
     [reply] = await sam.hear("Both ways?", "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
-    blocks = words(page).locator("p, ol")
+    blocks = reply_text(page).locator("p, ol")
     await expect(blocks).to_have_count(3)
-    ways = "blocks => blocks.map(block => getComputedStyle(block).direction)"
-    assert await blocks.evaluate_all(ways) == ["rtl", "ltr", "rtl"]
-    assert await words(page).locator("p code").evaluate_all(ways) == ["ltr"]
+    directions = "blocks => blocks.map(block => getComputedStyle(block).direction)"
+    assert await blocks.evaluate_all(directions) == ["rtl", "ltr", "rtl"]
+    assert await reply_text(page).locator("p code").evaluate_all(directions) == ["ltr"]
