@@ -1,4 +1,4 @@
-"""The whole house: what runs in it is not lost from sight."""
+"""Background tasks: their exceptions are logged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tertulia.app import reported
 
 
-async def test_what_breaks_beside_the_requests_is_an_incident(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_exception_in_a_background_task_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         raise ZeroDivisionError("a mistake of ours")
 
@@ -18,7 +18,7 @@ async def test_what_breaks_beside_the_requests_is_an_incident(caplog: pytest.Log
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ZeroDivisionError]
 
 
-async def test_what_ends_with_the_server_is_none(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_cancelled_background_task_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     task = asyncio.create_task(reported(asyncio.sleep(60)))
     await asyncio.sleep(0)
     task.cancel()

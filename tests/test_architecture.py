@@ -1,4 +1,4 @@
-"""The rules of the house (docs/house.md): who may import whom, and which words a file may not be called."""
+"""The architecture rules of docs/house.md: allowed imports, and names that a module may not have."""
 
 import ast
 import sys
@@ -16,9 +16,9 @@ CONTRACTS = {
 }
 
 PURE = ("core", "context", "council")
-DRAWERS = ("util", "utils", "helper", "helpers", "common", "misc", "manager", "service", "handler")
+LEFTOVER_NAMES = ("util", "utils", "helper", "helpers", "common", "misc", "manager", "service", "handler")
 
-# Rooms that own something nobody else may touch: the contract names everyone but them.
+# Packages that alone may import something: the contract names all others.
 OWNERS = {
     "web-framework": {"server"},
     "sql": {"store"},
@@ -28,13 +28,13 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("contract", OWNERS)
-def test_a_contract_binds_every_room_but_the_owners(contract: str) -> None:
-    bound = {name.removeprefix("tertulia.") for name in CONTRACTS[contract]["source_modules"]}
-    assert bound == rooms() - OWNERS[contract]
+def test_each_import_contract_covers_every_package_except_its_owners(contract: str) -> None:
+    covered = {name.removeprefix("tertulia.") for name in CONTRACTS[contract]["source_modules"]}
+    assert covered == rooms() - OWNERS[contract]
 
 
 @pytest.mark.parametrize("room", PURE)
-def test_a_pure_room_imports_the_standard_library_and_its_own_house_only(room: str) -> None:
+def test_a_pure_package_imports_only_the_standard_library_and_tertulia(room: str) -> None:
     foreign = {
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in (PACKAGE / room).rglob("*.py")
@@ -44,17 +44,21 @@ def test_a_pure_room_imports_the_standard_library_and_its_own_house_only(room: s
     assert foreign == set()
 
 
-def test_every_module_says_what_it_is_for_in_its_first_line() -> None:
-    silent = [str(path.relative_to(PACKAGE)) for path in modules() if not ast.get_docstring(parsed(path))]
-    assert silent == []
-
-
-def test_no_module_is_a_drawer_for_leftovers() -> None:
-    names = {path: path.parent.name if path.stem == "__init__" else path.stem for path in modules()}
-    drawers = [
-        str(path.relative_to(PACKAGE)) for path, name in names.items() if name.split("_")[-1] in DRAWERS
+def test_every_module_has_a_docstring() -> None:
+    undocumented = [
+        str(path.relative_to(PACKAGE)) for path in modules() if not ast.get_docstring(parsed(path))
     ]
-    assert drawers == []
+    assert undocumented == []
+
+
+def test_no_module_has_a_name_for_leftovers() -> None:
+    names = {path: path.parent.name if path.stem == "__init__" else path.stem for path in modules()}
+    leftovers = [
+        str(path.relative_to(PACKAGE))
+        for path, name in names.items()
+        if name.split("_")[-1] in LEFTOVER_NAMES
+    ]
+    assert leftovers == []
 
 
 def rooms() -> set[str]:
@@ -67,11 +71,11 @@ def modules() -> Iterator[Path]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    for found in ast.walk(parsed(path)):
-        if isinstance(found, ast.Import):
-            yield from (alias.name for alias in found.names)
-        elif isinstance(found, ast.ImportFrom) and found.module:
-            yield found.module
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
 
 
 def parsed(path: Path) -> ast.Module:
