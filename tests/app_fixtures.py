@@ -26,10 +26,10 @@ async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
 @pytest.fixture
 async def ada(world: World) -> Person:
     """The administrator."""
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest.fixture
 async def bob(world: World, ada: Person) -> Person:
     """A second person, not an administrator."""
-    return await world.another(ada, "Bob")
+    return await world.create_account(ada, "Bob")

@@ -69,7 +69,7 @@ class World:
         self.people.append(client)
         return Person(self, client)
 
-    async def first(self, name: str = "Ada") -> Person:
+    async def set_up(self, name: str = "Ada") -> Person:
         """Sets the server up and returns its administrator."""
         person = self.stranger()
         answer = await person.post(
@@ -77,9 +77,9 @@ class World:
             {"name": name, "email": f"{name.lower()}@example.org", "password": PASSWORD},
             expect=201,
         )
-        return person.called(answer)
+        return person.signed_in_as(answer)
 
-    async def another(self, admin: Person, name: str) -> Person:
+    async def create_account(self, admin: Person, name: str) -> Person:
         """Creates an account and signs in with it."""
         email = f"{name.lower()}@example.org"
         await admin.post("/api/users", {"name": name, "email": email, "password": PASSWORD}, expect=201)
@@ -87,7 +87,7 @@ class World:
 
     async def sign_in(self, email: str, password: str = PASSWORD) -> Person:
         person = self.stranger()
-        return person.called(await person.post("/api/login", {"email": email, "password": password}))
+        return person.signed_in_as(await person.post("/api/login", {"email": email, "password": password}))
 
 
 class Person:
@@ -98,7 +98,7 @@ class Person:
         self.client = client
         self.me: dict[str, Any] = {}
 
-    def called(self, me: dict[str, Any]) -> Person:
+    def signed_in_as(self, me: dict[str, Any]) -> Person:
         self.me = me
         return self
 
@@ -152,13 +152,13 @@ class Person:
         """Opens a turn and returns at once."""
         return await self.post("/api/turn", turn(text, *models, **more), expect)
 
-    async def hear(self, text: str, *models: str, **more: Any) -> list[dict[str, Any]]:
+    async def ask_and_wait(self, text: str, *models: str, **more: Any) -> list[dict[str, Any]]:
         """Opens a turn, waits for its end and returns the replies in the order of their seats."""
         opened = await self.ask(text, *models, **more)
-        await self.ended(opened["turn"]["id"])
+        await self.wait_for_end(opened["turn"]["id"])
         return await self.replies(opened["conversation"]["id"], opened["turn"]["round_number"])
 
-    async def ended(self, turn_id: str) -> list[Event]:
+    async def wait_for_end(self, turn_id: str) -> list[Event]:
         async with soon():
             return [event async for event in self.follow(turn_id)]
 

@@ -66,13 +66,13 @@ async def shared_world(
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def administrator(shared_world: World) -> Person:
-    return await shared_world.first("Ada")
+    return await shared_world.set_up("Ada")
 
 
 @pytest.fixture
 def upstream(shared_upstream: Upstream) -> Upstream:
     """The shared upstream, without scripts and requests of earlier tests."""
-    shared_upstream.forget()
+    shared_upstream.reset()
     return shared_upstream
 
 
@@ -87,7 +87,7 @@ PEOPLE = itertools.count(1)
 @pytest_asyncio.fixture(loop_scope="session")
 async def sam(world: World, administrator: Person) -> Person:
     """A person with a new account."""
-    return await world.another(administrator, f"Sam{next(PEOPLE)}")
+    return await world.create_account(administrator, f"Sam{next(PEOPLE)}")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

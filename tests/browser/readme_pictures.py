@@ -143,11 +143,11 @@ def _keys(upstream: Upstream) -> dict[str, str]:
 
 async def _person_with_history(world: World, upstream: Upstream) -> Person:
     """Sam, with some earlier conversations."""
-    sam = await world.first("Sam")
+    sam = await world.set_up("Sam")
     await sam.put(f"/api/projects/{sam.home}", {"name": "Bakery"})
     upstream.says("So be it.")
     for title, days, pinned in EARLIER:
-        [reply] = await sam.hear(title, "openai:gpt-4o")
+        [reply] = await sam.ask_and_wait(title, "openai:gpt-4o")
         path = f"/api/conversations/{reply['conversation_id']}"
         await sam.put(f"{path}/title", {"title": title})
         await sam.put(f"{path}/pinned", {"pinned": pinned})

@@ -89,7 +89,7 @@ async def test_a_finished_conversation_and_its_receipt_are_accessible(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says(TEXT, model="alpha", thinking="Let me see.")
-    [reply, _] = await sam.hear("Show me everything.", "alpha", "beta")
+    [reply, _] = await sam.ask_and_wait("Show me everything.", "alpha", "beta")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     conversation = ConversationPage(page)
     await conversation.reply("Alpha").get_by_role("button", name="Thought for").click()
@@ -131,7 +131,7 @@ async def test_failed_and_interrupted_replies_are_accessible(page: Page, upstrea
 
 
 async def test_dialogs_and_menus_are_accessible(page: Page, sam: Person) -> None:
-    await sam.hear("What is a tertulia?", "alpha")
+    await sam.ask_and_wait("What is a tertulia?", "alpha")
     conversation = ConversationPage(page)
     await expect(conversation.sidebar_link("What is a tertulia?")).to_be_visible()
     await page.keyboard.press("Control+k")
@@ -191,7 +191,7 @@ async def test_the_settings_pages_are_accessible(windows: Windows, sam: Person, 
 @pytest_asyncio.fixture(loop_scope="session")
 async def phone(windows: Windows, sam: Person, upstream: Upstream) -> AsyncIterator[Page]:
     upstream.says(TEXT, model="alpha", thinking="Let me see.")
-    [reply, _] = await sam.hear("Show me everything.", "alpha", "beta")
+    [reply, _] = await sam.ask_and_wait("Show me everything.", "alpha", "beta")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}", PHONE, is_mobile=True, has_touch=True)
     await expect(page.get_by_role("tablist", name="Replies")).to_be_visible()
     yield page

@@ -113,7 +113,7 @@ async def test_each_reply_shows_its_tokens_cost_and_time(
 ) -> None:
     windows = Windows(browser, priced.url)
     upstream.says("Tea.", usage=Usage(sent=1200, said=340))
-    sam = await priced.first("Sam")
+    sam = await priced.set_up("Sam")
     page = await windows.open(sam, "/new")
     conversation = ConversationPage(page)
     await conversation.seat("GPT-4o", "kettle")

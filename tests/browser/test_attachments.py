@@ -218,7 +218,7 @@ async def test_a_too_large_file_is_refused_and_only_models_without_vision_are_wa
     async with running(tmp_path, environ) as limited_server:
         windows = Windows(browser, limited_server.url)
         windows.allow("status of 413")
-        page = await windows.open(await limited_server.first("Sam"), "/new")
+        page = await windows.open(await limited_server.set_up("Sam"), "/new")
         conversation = ConversationWithFiles(page)
         await conversation.seat("Alpha", "Beta")
         large: FilePayload = {"name": "film.bin", "mimeType": "", "buffer": b"x" * (2 << 20)}
@@ -248,7 +248,7 @@ async def test_a_model_whose_window_is_too_small_is_named_and_can_be_left_out(
     small = endpoints(upstream).replace('"id": "gamma"', '"window": 1200, "id": "gamma"')
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": small}) as tertulia:
         windows = Windows(browser, tertulia.url)
-        page = await windows.open(await tertulia.first("Sam"), "/new")
+        page = await windows.open(await tertulia.set_up("Sam"), "/new")
         conversation = ConversationWithFiles(page)
         await conversation.seat("Alpha", "Gamma")
         await conversation.field.fill("word " * 3000)

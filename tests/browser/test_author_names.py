@@ -15,18 +15,18 @@ from tests.world import Person, World
 async def test_authors_are_named_live_and_after_they_left(
     windows: Windows, world: World, administrator: Person, sam: Person, upstream: Upstream
 ) -> None:
-    [reply] = await sam.hear("Who is here?", "alpha")
+    [reply] = await sam.ask_and_wait("Who is here?", "alpha")
     sams_window = ConversationPage(await windows.open(sam, f"/c/{reply['conversation_id']}"))
     await expect(sams_window.reply("Alpha", "finished")).to_be_visible()
 
-    zoe = await world.another(administrator, f"Zoe{sam.me['user']['name']}")
+    zoe = await world.create_account(administrator, f"Zoe{sam.me['user']['name']}")
     name = zoe.me["user"]["name"]
     await sam.put(f"/api/projects/{sam.home}/members", {"user_id": zoe.id, "role": "editor"})
     zoes_window = ConversationPage(await windows.open(zoe, f"/c/{reply['conversation_id']}"))
     await expect(author_label(zoes_window, sam.me["user"]["name"])).to_be_visible()
     await zoes_window.ask("I am.")
     await expect(author_label(sams_window, name)).to_be_visible()
-    await zoe.hear("And this is mine.", "alpha", project_id=sam.home)
+    await zoe.ask_and_wait("And this is mine.", "alpha", project_id=sam.home)
     zoes_link = sams_window.sidebar.get_by_role("link", name=re.compile(f"And this is mine.*, by {name}"))
     await expect(zoes_link).to_be_visible()
 

@@ -22,9 +22,9 @@ async def conversation_id(sam: Person, upstream: Upstream) -> str:
     """The id of a conversation with two rounds and two voices."""
     upstream.plays(says("Fifty loaves."), says("Rye keeps longer."), model="alpha")
     upstream.plays(says("Sixty loaves."), says("Wheat sells better."), model="beta")
-    replies = await sam.hear("How many loaves a day?", "alpha", "beta")
+    replies = await sam.ask_and_wait("How many loaves a day?", "alpha", "beta")
     conversation_id: str = replies[0]["conversation_id"]
-    await sam.hear("Rye or wheat on Mondays?", "alpha", "beta", conversation_id=conversation_id)
+    await sam.ask_and_wait("Rye or wheat on Mondays?", "alpha", "beta", conversation_id=conversation_id)
     return conversation_id
 
 
@@ -34,7 +34,7 @@ async def create_branch(sam: Person, upstream: Upstream, conversation_id: str) -
     upstream.says("Bake both.", model="beta")
     edit = {"id": new_id(), "text": "Rye or spelt on Mondays?", "voices": [{"model": "voices:alpha"}]}
     opened = await sam.post(f"/api/conversations/{conversation_id}/rounds/2/edit", edit, 202)
-    await sam.ended(opened["turn"]["id"])
+    await sam.wait_for_end(opened["turn"]["id"])
     branch_id: str = opened["conversation"]["id"]
     await sam.put(f"/api/conversations/{branch_id}/title", {"title": "Only spelt"})
     return branch_id
@@ -170,7 +170,7 @@ async def test_the_comparison_shows_two_branches_with_marked_differences(
 ) -> None:
     branch = await create_branch(sam, upstream, conversation_id)
     upstream.says("Yes.", model="alpha")
-    await sam.hear("Really?", "alpha", conversation_id=branch)
+    await sam.ask_and_wait("Really?", "alpha", conversation_id=branch)
     page = await windows.open(sam, f"/c/{conversation_id}/compare/{branch}")
     second = page.get_by_role("region", name="Round 2")
     await expect(second.locator("ins")).to_have_text(["wheat", "spelt"])

@@ -58,7 +58,7 @@ async def test_a_new_branch_opens_with_the_focus_in_the_composer(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("Yes.")
-    replies = await sam.hear("Shall we?", "alpha")
+    replies = await sam.ask_and_wait("Shall we?", "alpha")
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     conversation = ConversationPage(page)
     await conversation.reply("Alpha", "finished").focus()
@@ -72,7 +72,7 @@ async def test_a_notification_appears_above_the_composer(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("Yes.")
-    replies = await sam.hear("Shall we?", "alpha")
+    replies = await sam.ask_and_wait("Shall we?", "alpha")
     for size in ({"width": 1024, "height": 700}, PHONE):
         page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", size)
         reply = ConversationPage(page).reply("Alpha", "finished")

@@ -82,7 +82,9 @@ async def brain_trust_path(sam: Person, upstream: Upstream) -> str:
     upstream.plays(says(BETA), model="beta")
     upstream.plays(refuses(401), model="gamma")
     table = ("alpha", "beta", "gamma", "alpha")
-    replies = await sam.hear("Which numbers, and what should make us stop?", *table, mode="brain_trust")
+    replies = await sam.ask_and_wait(
+        "Which numbers, and what should make us stop?", *table, mode="brain_trust"
+    )
     return f"/c/{replies[0]['conversation_id']}"
 
 
@@ -220,7 +222,7 @@ async def test_a_peer_review_shows_names_and_a_table_of_places(
         )
     upstream.plays(says("I am gamma."), says("I like them both."), model="gamma")
     chair = {"model": "voices:gamma"}
-    replies = await sam.hear("Who?", "alpha", "beta", "gamma", mode="peer_review", chair=chair)
+    replies = await sam.ask_and_wait("Who?", "alpha", "beta", "gamma", mode="peer_review", chair=chair)
     review_by_alpha = next(r for r in replies if r["step"] == "review" and r["voice"]["name"] == "Alpha")
     name_by_label = {reply_["label"]: reply_["name"] for reply_ in review_by_alpha["read_replies"]}
     first, second = name_by_label["Answer B"], name_by_label["Answer A"]
@@ -246,7 +248,7 @@ async def test_the_places_of_a_peer_review_fit_on_a_phone(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.says("Ranking: C > B > A")
-    replies = await sam.hear("Who?", "alpha", "beta", "gamma", "alpha", mode="peer_review")
+    replies = await sam.ask_and_wait("Who?", "alpha", "beta", "gamma", "alpha", mode="peer_review")
     page = await windows.open(
         sam, f"/c/{replies[0]['conversation_id']}", PHONE, is_mobile=True, has_touch=True
     )
@@ -308,7 +310,7 @@ async def test_a_second_opinion_marks_the_quoted_text(
 ) -> None:
     upstream.plays(says(ANSWER), says("Revised: 1,772 of them."), model="alpha")
     upstream.plays(says(CRITIQUE), model="beta")
-    replies = await sam.hear("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
+    replies = await sam.ask_and_wait("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     critique = page.get_by_role("article", name="Second opinion by Beta")
     await expect(critique).to_contain_text("Mostly holds")
@@ -338,10 +340,12 @@ async def test_a_second_opinion_stays_visible_after_a_summary_is_added(
 ) -> None:
     upstream.plays(says(ANSWER), says("Both."), model="alpha")
     upstream.plays(says(CRITIQUE), model="beta")
-    [answer, _] = await sam.hear("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
+    [answer, _] = await sam.ask_and_wait(
+        "Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion"
+    )
     path = f"/api/conversations/{answer['conversation_id']}/rounds/1/synthesis"
     opened = await sam.post(path, {"id": new_id()}, expect=202)
-    await sam.ended(opened["turn"]["id"])
+    await sam.wait_for_end(opened["turn"]["id"])
     page = await windows.open(sam, f"/c/{answer['conversation_id']}")
     summary = page.get_by_role("article", name="Summary by Alpha")
     await expect(summary).to_contain_text("having read both")
@@ -352,7 +356,7 @@ async def test_a_second_opinion_stays_visible_after_a_summary_is_added(
 async def test_every_mode_shows_all_of_its_replies(
     windows: Windows, sam: Person, upstream: Upstream, mode: str, tmp_path: Path
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", mode=mode)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", mode=mode)
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     name = {"debate": "Debate", "peer_review": "Peer review", "relay": "One after another"}[mode]
     await expect(ConversationPage(page).feed).to_contain_text(f"Round 1 · {name}")

@@ -37,7 +37,7 @@ async def test_a_button_leads_from_the_tabs_to_the_summary(
 ) -> None:
     upstream.says("A long answer. " * 200, model="alpha")
     upstream.says("Another. " * 50, model="beta")
-    replies = await sam.hear("Shall we?", "alpha", "beta", mode="brain_trust")
+    replies = await sam.ask_and_wait("Shall we?", "alpha", "beta", mode="brain_trust")
     page = await windows.open(
         sam, f"/c/{replies[0]['conversation_id']}", PHONE, is_mobile=True, has_touch=True
     )
@@ -100,7 +100,7 @@ async def test_each_step_of_a_peer_review_has_its_own_tabs(
 
 
 async def _council(windows: Windows, sam: Person, mode: str, *models: str) -> Page:
-    replies: list[dict[str, Any]] = await sam.hear("Shall we?", *models, mode=mode)
+    replies: list[dict[str, Any]] = await sam.ask_and_wait("Shall we?", *models, mode=mode)
     path = f"/c/{replies[0]['conversation_id']}"
     page = await windows.open(sam, path, PHONE, is_mobile=True, has_touch=True)
     await expect(page.get_by_role("tab", name="Alpha").first).to_be_visible()

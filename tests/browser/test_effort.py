@@ -32,7 +32,7 @@ async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def sam(world: World) -> Person:
-    return await world.first("Sam")
+    return await world.set_up("Sam")
 
 
 def sent_efforts(upstream: Upstream) -> dict[str, str | None]:

@@ -109,7 +109,7 @@ async def test_a_weak_password_is_refused_at_the_password_field(page: Page, wind
 
 
 async def test_signing_in_needs_the_right_password(page: Page, world: World) -> None:
-    await world.first("Sam")
+    await world.set_up("Sam")
     await page.reload()
     await expect(page.get_by_role("heading", name="One conversation, many models")).to_be_visible()
     await page.get_by_label("Email").fill("sam@example.org")

@@ -121,7 +121,7 @@ async def test_found_passages_fit_on_a_phone(
     windows: Windows, sam: Person, upstream: Upstream, pottery: str
 ) -> None:
     upstream.says("Hot.", model="alpha")
-    [reply] = await sam.hear("How hot does the bisque firing get?", "alpha")
+    [reply] = await sam.ask_and_wait("How hot does the bisque firing get?", "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}", PHONE)
     await expect(found_passages(page).get_by_role("link").first).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -138,7 +138,7 @@ async def test_no_page_and_no_text_causes_a_dns_lookup(
 ) -> None:
     everything = "\n\n".join(CORPORA.values())
     upstream.says(everything)
-    [reply] = await sam.hear("Show me everything.", "alpha")
+    [reply] = await sam.ask_and_wait("Show me everything.", "alpha")
     uploaded = await sam.upload(HOSTILE_NAME, f"{everything}\n\nkanarienvogel".encode())
     await _wait_until_indexed(sam, uploaded["id"])
     monitor = PageMonitor(world.url)

@@ -21,7 +21,7 @@ async def conversation_path(sam: Person, upstream: Upstream) -> str:
     conversation_id = ""
     for number in ("first", "second", "third"):
         more = {"conversation_id": conversation_id} if conversation_id else {}
-        [reply, _] = await sam.hear(f"The {number} question", "alpha", "beta", **more)
+        [reply, _] = await sam.ask_and_wait(f"The {number} question", "alpha", "beta", **more)
         conversation_id = reply["conversation_id"]
     return f"/c/{conversation_id}"
 

@@ -84,7 +84,7 @@ async def test_renaming_pinning_archiving_and_deleting_appear_in_other_windows(
 ) -> None:
     windows.allow(r"status of 404 .*/api/conversations/")
     first_window = ConversationPage(page)
-    [reply] = await sam.hear("What is a tertulia?", "alpha")
+    [reply] = await sam.ask_and_wait("What is a tertulia?", "alpha")
     second_window = ConversationPage(await windows.open(sam, f"/c/{reply['conversation_id']}"))
     await expect(second_window.reply("Alpha", "finished")).to_be_visible()
 

@@ -20,7 +20,7 @@ ROUNDS = MESSAGES // 4
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def reader(shared_world: World, administrator: Person) -> Person:
-    return await shared_world.another(administrator, "Longreader")
+    return await shared_world.create_account(administrator, "Longreader")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

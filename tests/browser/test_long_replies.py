@@ -23,10 +23,10 @@ NARROW: ViewportSize = {"width": 1366, "height": 768}
 async def conversation_path(sam: Person, upstream: Upstream) -> str:
     """The path of a conversation whose second round has four long replies."""
     upstream.says(LONG)
-    replies = await sam.hear("Say something long.", "alpha", "beta")
+    replies = await sam.ask_and_wait("Say something long.", "alpha", "beta")
     conversation_id: str = replies[0]["conversation_id"]
     voices = ("alpha", "beta", "gamma", "alpha")
-    await sam.hear("Say something longer.", *voices, conversation_id=conversation_id)
+    await sam.ask_and_wait("Say something longer.", *voices, conversation_id=conversation_id)
     return f"/c/{conversation_id}"
 
 
@@ -125,10 +125,10 @@ async def test_a_narrow_card_with_versions_shows_the_full_name(
         {"persona_id": STRATEGIST},
         *({"model": f"voices:{name}"} for name in ("alpha", "beta", "gamma")),
     ]
-    replies = await sam.hear("Say something.", voices=voices)
+    replies = await sam.ask_and_wait("Say something.", voices=voices)
     [mine] = [reply for reply in replies if reply["voice"]["persona_id"]]
     opened = await sam.post(f"/api/messages/{mine['id']}/retry", {"id": new_id()}, expect=202)
-    await sam.ended(opened["turn"]["id"])
+    await sam.wait_for_end(opened["turn"]["id"])
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", DESK)
     card = ConversationPage(page).reply("The Strategist")
     await expect(card).to_contain_text("2 of 2")

@@ -43,7 +43,7 @@ It costs $5 here and $10 there.
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(windows: Windows, sam: Person, upstream: Upstream) -> Page:
     upstream.says(TEXT)
-    [reply] = await sam.hear("Show me everything.", "alpha")
+    [reply] = await sam.ask_and_wait("Show me everything.", "alpha")
     path = f"/c/{reply['conversation_id']}"
     return await windows.open(sam, path, permissions=["clipboard-read", "clipboard-write"])
 
@@ -112,7 +112,7 @@ async def test_each_paragraph_has_the_direction_of_its_text(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("שלום עולם, `print()`.\n\nAnd so in English.\n\n1. ראשון\n")
-    [reply] = await sam.hear("Both ways?", "alpha")
+    [reply] = await sam.ask_and_wait("Both ways?", "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     blocks = reply_text(page).locator("p, ol")
     await expect(blocks).to_have_count(3)

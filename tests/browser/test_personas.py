@@ -54,7 +54,7 @@ async def test_the_receipt_shows_the_persona_version_that_wrote_the_reply(
 ) -> None:
     persona_id = await create_beekeeper(sam)
     voices = [{"persona_id": persona_id}]
-    replies = await sam.hear("Who should lead?", voices=voices, mode="quick")
+    replies = await sam.ask_and_wait("Who should lead?", voices=voices, mode="quick")
     character = (await sam.get("/api/personas"))["items"][-1]["character"]
     changed = character | {"instructions": "You keep wasps now."}
     await sam.put(f"/api/personas/{persona_id}", {"character": changed})

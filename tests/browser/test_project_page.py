@@ -386,7 +386,7 @@ async def test_uploads_over_the_file_limit_or_the_quota_are_refused(
 ) -> None:
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "1", "TERTULIA_QUOTA_MIB": "1"}
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits) as limited_server:
-        sam = await limited_server.first("Sam")
+        sam = await limited_server.set_up("Sam")
         windows = Windows(browser, limited_server.url)
         windows.allow("status of 413", "status of 507", "status of 409")
         page = await windows.open(sam, f"/p/{sam.home}")

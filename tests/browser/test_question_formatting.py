@@ -35,7 +35,7 @@ def question_text(page: Page) -> Locator:
 async def test_a_question_is_formatted_like_a_reply(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
-    [reply] = await sam.hear(QUESTION, "alpha")
+    [reply] = await sam.ask_and_wait(QUESTION, "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     question = question_text(page)
     await expect(question.locator("strong")).to_have_text("this")
@@ -51,7 +51,7 @@ async def test_a_question_is_formatted_like_a_reply(
 async def test_editing_a_question_shows_the_typed_text(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
-    [reply] = await sam.hear(QUESTION, "alpha")
+    [reply] = await sam.ask_and_wait(QUESTION, "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     await page.get_by_role("feed").get_by_role("heading", level=2).hover()
     await page.get_by_role("feed").get_by_role("button", name="Edit").click()
@@ -72,7 +72,7 @@ async def test_a_question_is_formatted_before_the_server_has_it(page: Page, upst
 async def test_a_long_question_is_collapsed_and_can_be_expanded(
     windows: Windows, sam: Person, upstream: Upstream, is_phone: bool
 ) -> None:
-    [reply] = await sam.hear(LONG, "alpha")
+    [reply] = await sam.ask_and_wait(LONG, "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}", *([PHONE] if is_phone else []))
     first, last = (question_text(page).get_by_text(f"Paragraph {number} ") for number in (0, 29))
     more = page.get_by_role("button", name="Show all")
@@ -91,7 +91,7 @@ async def test_a_long_question_is_collapsed_and_can_be_expanded(
 async def test_a_short_question_has_no_expand_button(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
-    [reply] = await sam.hear("Is *this* all?", "alpha")
+    [reply] = await sam.ask_and_wait("Is *this* all?", "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     await expect(question_text(page)).to_have_text("Is this all?")
     await expect(page.get_by_role("button", name="Show all")).to_have_count(0)
@@ -102,7 +102,7 @@ async def test_hostile_questions_stay_inert(
     windows: Windows, sam: Person, upstream: Upstream, corpus: str
 ) -> None:
     upstream.says("I see.")
-    [reply] = await sam.hear(CORPORA[corpus], "alpha")
+    [reply] = await sam.ask_and_wait(CORPORA[corpus], "alpha")
     page = await windows.open(sam, f"/c/{reply['conversation_id']}")
     await expect(ConversationPage(page).reply("Alpha", "finished")).to_be_visible()
     await expect(question_text(page)).not_to_be_empty()

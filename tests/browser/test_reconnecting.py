@@ -121,7 +121,7 @@ async def test_a_window_reconnects_to_a_restarted_server_without_losing_text(
             proxy = await stack.enter_async_context(proxy_to(first_server.url))
             windows = Windows(browser, proxy.url)
             windows.allow(NO_NETWORK, r"WebSocket connection to .* failed")
-            sam = await first_server.first("Sam")
+            sam = await first_server.set_up("Sam")
             page = await windows.open(sam, "/new")
             conversation = ConversationPage(page)
             await conversation.seat("Alpha")

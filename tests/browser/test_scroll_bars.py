@@ -33,9 +33,9 @@ async def browser(chromium_available: None) -> AsyncIterator[Browser]:
 async def conversation_id(sam: Person, upstream: Upstream) -> str:
     """The id of a conversation of two long rounds."""
     upstream.says(PARAGRAPHS)
-    replies = await sam.hear(PARAGRAPHS, "alpha", "beta", "gamma")
+    replies = await sam.ask_and_wait(PARAGRAPHS, "alpha", "beta", "gamma")
     conversation_id: str = replies[0]["conversation_id"]
-    await sam.hear("And then?", "alpha", "beta", "gamma", conversation_id=conversation_id)
+    await sam.ask_and_wait("And then?", "alpha", "beta", "gamma", conversation_id=conversation_id)
     return conversation_id
 
 

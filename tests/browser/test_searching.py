@@ -35,7 +35,7 @@ async def create_pottery_conversation(world: World, sam: Person, upstream: Upstr
     await sam.upload("docs/kiln.md", MANUAL.encode())
     await settled(world)
     upstream.says(CITING)
-    [reply] = await sam.hear("When does the bisque firing end?", "alpha")
+    [reply] = await sam.ask_and_wait("When does the bisque firing end?", "alpha")
     await settled(world)
     return str(reply["conversation_id"])
 

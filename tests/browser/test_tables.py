@@ -236,8 +236,8 @@ async def test_a_summary_can_be_added_to_an_earlier_round(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.plays(says("Tea."), says("Later."), says("Tea it is, all in all."), says("{}"), model="alpha")
-    [first, _] = await sam.hear("Tea or coffee?", "alpha", "beta")
-    await sam.hear("And later?", "alpha", "beta", conversation_id=first["conversation_id"])
+    [first, _] = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta")
+    await sam.ask_and_wait("And later?", "alpha", "beta", conversation_id=first["conversation_id"])
     page = await windows.open(sam, f"/c/{first['conversation_id']}")
     conversation = ConversationPage(page)
     await expect(conversation.rounds.first).to_contain_text("Round 1 · Parallel · everyone sees all")

@@ -40,7 +40,7 @@ async def conversation_path(sam: Person, upstream: Upstream) -> str:
     """The path of a conversation with every kind of content, some of it wider than the page."""
     upstream.says(TEXT, model="alpha", thinking="Let me see.")
     upstream.says(WIDE, model="beta")
-    replies = await sam.hear("Show me everything, " + "wide" * 30, "alpha", "beta", "gamma")
+    replies = await sam.ask_and_wait("Show me everything, " + "wide" * 30, "alpha", "beta", "gamma")
     return f"/c/{replies[0]['conversation_id']}"
 
 

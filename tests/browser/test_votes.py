@@ -22,7 +22,7 @@ BEST = re.compile("^Best, Marked as best by ")
 async def test_a_best_vote_appears_in_every_window_and_can_be_withdrawn(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta")
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta")
     path = f"/c/{replies[0]['conversation_id']}"
     page, second_page = await windows.open(sam, path), await windows.open(sam, path)
     beta = ConversationPage(page).reply("Beta", "finished")
@@ -82,7 +82,7 @@ async def test_the_vote_reveals_the_names_without_moving_the_page(
 ) -> None:
     for model in ("alpha", "beta"):
         upstream.says("\n\n".join(f"Paragraph {n} of {model}." for n in range(40)), model=model)
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", is_blind=True)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", is_blind=True)
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", viewport=size)
     question = page.get_by_role("group", name="Which answer is best?")
     await expect(question).to_contain_text("Names are hidden until you vote.")
@@ -111,7 +111,7 @@ async def test_the_vote_reveals_the_names_without_moving_the_page(
 async def test_a_tie_appears_in_every_window(windows: Windows, sam: Person, upstream: Upstream) -> None:
     upstream.says("Tea.", model="alpha")
     upstream.says("Coffee.", model="beta")
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", is_blind=True)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", is_blind=True)
     path = f"/c/{replies[0]['conversation_id']}"
     page, second_page = await windows.open(sam, path), await windows.open(sam, path)
     await page.get_by_role("group", name="Which answer is best?").get_by_role("button", name="Tie").click()
@@ -140,7 +140,7 @@ async def test_the_leaderboard_counts_the_votes(
     await page.get_by_role("tab", name="Leaderboard").click()
     await expect(page.get_by_text("No votes yet")).to_be_visible()
     for _ in range(2):
-        alpha, _beta = await sam.hear("Tea or coffee?", "alpha", "beta")
+        alpha, _beta = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta")
         await sam.post(f"/api/messages/{alpha['id']}/vote", {"verdict": "best"})
     await page.reload()
     await page.get_by_role("tab", name="Leaderboard").click()
@@ -155,7 +155,7 @@ async def test_the_leaderboard_counts_the_votes(
 async def test_a_replay_with_another_model_can_be_compared(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha")
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha")
     source = replies[0]["conversation_id"]
     page = await windows.open(sam, f"/c/{source}")
     conversation = ConversationPage(page)

@@ -67,7 +67,7 @@ async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retr
 async def test_a_synthesis_that_a_crash_broke_off_still_says_what_it_read(engine, tmp_path, upstream):
     upstream.plays(says("Mine."), (Say("Both "), Stall()), model="alpha")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
-    await upstream.heard(3)
+    await upstream.wait_for_request(3)
     await engine.said(opened.turn, "Both ")
     await engine.writer.checkpoint()
     async with engine_in(crashed(tmp_path), upstream) as restarted:
@@ -82,7 +82,7 @@ async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_
     await engine.over(opened.turn)
     [broken] = await engine.replies(opened.turn)
     continued = await engine.turns.resume(engine.actor, broken.id, RetryRequest(new_id()))
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         [reply] = await restarted.replies(continued.turn)
         assert (reply.status, reply.content) == (Status.INTERRUPTED, "Once upon")
@@ -185,7 +185,7 @@ async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_a
         ]
         assert (beta.content, chair.content) == ("Half of ", "")
         asked = len(upstream.requests)
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says("All of it."), model="beta")
         upstream.plays(says("Together."), says("{}"), model="alpha")
         retried = await restarted.turns.retry(restarted.actor, beta.id, RetryRequest(new_id()))
@@ -201,7 +201,7 @@ async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(en
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         [first] = await restarted.replies(opened.turn)
         assert (first.voice.name, first.content) == ("Alpha", "")
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says("One."), model="alpha")
         upstream.plays(says("Two."), model="beta")
         retried = await restarted.turns.retry(restarted.actor, first.id, RetryRequest(new_id()))
@@ -232,7 +232,7 @@ async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_
             assert (await restarted.stored(turn)).state is TurnState.INTERRUPTED
         alpha = (await restarted.replies(opened.turn))[0]
         assert alpha.replaces_id == failed.id
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says(" and on."), says("The sum."), says("{}"), model="alpha")
         continued = await restarted.turns.resume(restarted.actor, alpha.id, RetryRequest(new_id()))
         assert await restarted.over(continued.turn) is TurnState.COMPLETE

@@ -96,7 +96,7 @@ async def test_whoever_watches_is_told_that_the_wait_is_over(patient: Engine, up
     opened = await patient.open("Anyone?")
     live = await waiting(patient, opened.turn)
     await patient.turns.retry_now(patient.actor, opened.turn.id)
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     [reply] = live.replies.values()
     assert reply.waiting is not None
     assert reply.waiting.until <= patient.dependencies.clock()

@@ -16,7 +16,7 @@ CLASHES = {
 
 
 async def test_nobody_is_refused_their_own_things(world: World, ada: Person) -> None:
-    bruno = await world.another(ada, "Bruno")
+    bruno = await world.create_account(ada, "Bruno")
     its = await things(bruno, "mine")
     wrong = []
     for entry in sorted(HTTP, key=lambda entry: EXAMPLES[entry.method, entry.path].is_last):

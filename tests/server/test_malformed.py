@@ -50,7 +50,7 @@ async def world(
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -233,13 +233,13 @@ async def test_a_round_with_strange_text_is_answered(
     answer = await send(ada, "/api/turn", body.replace(b"PLACE", sent))
     assert answer.status_code == 202
     assert answer.json()["message"]["content"] == kept
-    await ada.ended(answer.json()["turn"]["id"])
+    await ada.wait_for_end(answer.json()["turn"]["id"])
     page = await ada.get(f"/api/conversations/{its.conversation_id}")
     assert page["rounds"][-1]["messages"][0]["content"] == kept
 
 
 async def test_whoever_has_no_project_is_told_to_make_one(world: World, ada: Person) -> None:
-    homeless = await world.another(ada, "Nils")
+    homeless = await world.create_account(ada, "Nils")
     await homeless.delete(f"/api/projects/{homeless.home}")
     told = await homeless.ask("Hello", expect=422)
     assert "Make one first" in told["message"]

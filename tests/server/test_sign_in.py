@@ -311,7 +311,7 @@ async def test_an_account_of_ones_own_buys_no_more_guesses(
 async def test_a_trusted_proxy_is_believed_about_the_last_hop_alone(tmp_path: Path) -> None:
     """What stands before the proxy's own word, in its line or in an earlier one, the client wrote."""
     async with running(tmp_path, {"TERTULIA_TRUSTED_PROXIES": "127.0.0.1"}) as world:
-        await world.first("Ada")
+        await world.set_up("Ada")
         proxy = world.stranger()
         for n in range(ATTEMPTS):
             forged = [("X-Forwarded-For", f"10.0.0.{n}"), ("X-Forwarded-For", f"10.1.0.{n}, 192.0.2.7")]

@@ -53,7 +53,9 @@ async def test_an_attached_text_is_in_the_prompt_but_not_among_the_project_files
     ada: Person, upstream: Upstream
 ) -> None:
     attachment = await ada.attach("tea.docx", docx(paragraph("Oolong, ninety degrees.")))
-    (reply,) = await ada.hear("How hot?", "alpha", project_id=ada.home, attachments=[attachment["id"]])
+    (reply,) = await ada.ask_and_wait(
+        "How hot?", "alpha", project_id=ada.home, attachments=[attachment["id"]]
+    )
     assert last_message_to(upstream, "alpha")["content"].startswith(
         "Attached, tea.docx:\n```\nOolong, ninety degrees."
     )
@@ -65,9 +67,9 @@ async def test_an_attached_text_is_in_the_prompt_but_not_among_the_project_files
 async def test_the_next_prompt_repeats_an_attachment_byte_for_byte(ada: Person, upstream: Upstream) -> None:
     attachment = await ada.attach("tea.md", b"Oolong, ninety degrees.")
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("How hot?", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("How hot?", "alpha", **more)
     first = last_message_to(upstream, "alpha")["content"]
-    await ada.hear("And how long?", "alpha", conversation_id=reply["conversation_id"])
+    await ada.ask_and_wait("And how long?", "alpha", conversation_id=reply["conversation_id"])
     history = upstream.last.body["messages"]
     assert [m["content"] for m in history if m["role"] == "user"][0] == first
 
@@ -77,7 +79,7 @@ async def test_a_picture_goes_to_vision_models_and_is_left_out_for_the_others(
 ) -> None:
     attachment = await ada.attach("photo.png", PHOTO)
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    alpha, beta = await ada.hear("What is this?", "alpha", "beta", **more)
+    alpha, beta = await ada.ask_and_wait("What is this?", "alpha", "beta", **more)
     assert base64.b64encode(PHOTO).decode() in all_messages_to(upstream, "alpha")
     assert "base64" not in all_messages_to(upstream, "beta")
     vision_receipt, text_receipt = await receipt_of(ada, alpha), await receipt_of(ada, beta)
@@ -93,7 +95,7 @@ async def test_an_unreadable_attachment_is_stored_and_listed_as_left_out(
 ) -> None:
     attachment = await ada.attach("broken.docx", docx("<w:p>"))
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("What does it say?", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("What does it say?", "alpha", **more)
     assert reply["content"] == "I see."
     [omitted] = (await receipt_of(ada, reply))["left_out"]
     assert omitted["name"] == "broken.docx"
@@ -104,7 +106,7 @@ async def test_an_unreadable_attachment_is_stored_and_listed_as_left_out(
 async def test_an_attachment_over_the_budget_is_left_out_completely(ada: Person, upstream: Upstream) -> None:
     attachment = await ada.attach("long.txt", b"a long word " * 100_000)
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("What is it about?", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("What is it about?", "alpha", **more)
     [omitted] = (await receipt_of(ada, reply))["left_out"]
     assert (omitted["name"], omitted["reason"]) == ("long.txt", "over the budget")
     assert "a long word" not in all_messages_to(upstream, "alpha")
@@ -144,17 +146,17 @@ async def test_a_retry_without_an_attachment_leaves_it_out_of_the_prompt(
 ) -> None:
     attachment = await ada.attach("secret.md", b"the canary sings")
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("What sings?", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("What sings?", "alpha", **more)
     assert "canary" in all_messages_to(upstream, "alpha")
     retry = {"id": new_id(), "without": [attachment["id"]]}
     opened = await ada.post(f"/api/messages/{reply['id']}/retry", retry, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert "canary" not in all_messages_to(upstream, "alpha")
 
 
 async def test_a_live_message_event_includes_its_attachments(ada: Person, bob: Person, world: World) -> None:
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "viewer"})
-    (first,) = await ada.hear("Hello", "alpha", project_id=ada.home)
+    (first,) = await ada.ask_and_wait("Hello", "alpha", project_id=ada.home)
     attachment = await ada.attach("tea.md", b"Oolong")
     async with bob.live() as tab:
         await tab.follow(f"conversation:{first['conversation_id']}")
@@ -169,7 +171,7 @@ async def test_a_live_message_event_includes_its_attachments(ada: Person, bob: P
 async def test_deleting_a_conversation_deletes_its_attachments(ada: Person) -> None:
     attachment = await ada.attach("tea.md", b"Oolong")
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("Look", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("Look", "alpha", **more)
     await ada.delete(f"/api/conversations/{reply['conversation_id']}")
     await ada.get(f"/api/attachments/{attachment['id']}", expect=404)
 
@@ -177,11 +179,11 @@ async def test_deleting_a_conversation_deletes_its_attachments(ada: Person) -> N
 async def test_an_edited_question_gets_a_copy_of_the_attachment(ada: Person, upstream: Upstream) -> None:
     attachment = await ada.attach("tea.md", b"Oolong, ninety degrees.")
     more = {"project_id": ada.home, "attachments": [attachment["id"]]}
-    (reply,) = await ada.hear("How hot?", "alpha", **more)
+    (reply,) = await ada.ask_and_wait("How hot?", "alpha", **more)
     edit = {"id": new_id(), "text": "How warm?", "voices": [{"model": "voices:alpha"}]}
     path = f"/api/conversations/{reply['conversation_id']}/rounds/1/edit"
     opened = await ada.post(path, edit | {"attachments": [attachment["id"]]}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert "ninety degrees.\n```\n\nHow warm?" in last_message_to(upstream, "alpha")["content"]
     [copied] = opened["message"]["attachments"]
     assert (copied["name"], copied["content_hash"]) == ("tea.md", attachment["content_hash"])

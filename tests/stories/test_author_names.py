@@ -16,7 +16,7 @@ async def test_members_see_each_others_names_and_no_other_account_data(ada, bob)
 
 async def test_the_name_of_a_former_member_stays_with_their_messages(ada, bob, upstream):
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "editor"})
-    [reply] = await bob.hear("Shall we?", "alpha", project_id=ada.home)
+    [reply] = await bob.ask_and_wait("Shall we?", "alpha", project_id=ada.home)
     await ada.delete(f"/api/projects/{ada.home}/members/{bob.id}")
     page = await ada.get(f"/api/conversations/{reply['conversation_id']}")
     [author] = {message["created_by"] for message in page["rounds"][0]["messages"]}

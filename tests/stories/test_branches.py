@@ -11,7 +11,7 @@ from tertulia.app import new_id
 from tertulia.engine.jobs.index_round import index_round
 from tests.server.cast import at_rest
 from tests.stories.waiting import is_reply, settled_title, stored_rounds, wait_for_item, wait_for_text
-from tests.upstream.scripted import Finish, Hold, Say, Seen, refuses, says
+from tests.upstream.scripted import Finish, Hold, RecordedRequest, Say, refuses, says
 from tests.world import Person
 
 MODELS = ("alpha", "beta")
@@ -26,7 +26,7 @@ async def conversation_with_canaries(
     for number in range(1, count + 1):
         for model in MODELS:
             upstream.says(f"{model.title()} says canary{number}{model}.", model=model)
-        replies.append(await person.hear(f"Question canary{number}asked?", *MODELS, **conversation))
+        replies.append(await person.ask_and_wait(f"Question canary{number}asked?", *MODELS, **conversation))
         conversation = {"conversation_id": replies[0][0]["conversation_id"]}
     for model in MODELS:
         upstream.says("Noted.", model=model)
@@ -47,14 +47,14 @@ async def edit_question(
     body = {"id": new_id(), "text": text, "voices": [{"model": "voices:alpha"}], "mode": "quick"} | more
     opened = await person.post(f"/api/conversations/{conversation_id}/rounds/{number}/edit", body, expect)
     if expect == 202:
-        await person.ended(opened["turn"]["id"])
+        await person.wait_for_end(opened["turn"]["id"])
     return opened
 
 
 async def retry(person: Person, message_id: str, expect: int = 202, **more: Any) -> Any:
     opened = await person.post(f"/api/messages/{message_id}/retry", {"id": new_id()} | more, expect)
     if expect == 202:
-        await person.ended(opened["turn"]["id"])
+        await person.wait_for_end(opened["turn"]["id"])
     return opened
 
 
@@ -62,11 +62,11 @@ async def questions(person: Person, conversation_id: str) -> list[str]:
     return [round_["messages"][0]["content"] for round_ in await stored_rounds(person, conversation_id)]
 
 
-def prompt_text(request: Seen) -> str:
+def prompt_text(request: RecordedRequest) -> str:
     return "\n".join(message["content"] for message in request.body["messages"])
 
 
-def canaries(request: Seen) -> set[str]:
+def canaries(request: RecordedRequest) -> set[str]:
     words = prompt_text(request).replace(".", " ").replace("?", " ").split()
     return {word.removeprefix("canary") for word in words if word.startswith("canary")}
 
@@ -78,17 +78,17 @@ async def test_a_branch_at_a_round_inherits_the_rounds_up_to_it_and_no_later_one
     conversation, _ = await conversation_with_canaries(ada, upstream)
     branch = await create_branch(ada, conversation, 2, title="Another way")
     assert (branch["parent_id"], branch["branch_round"], branch["title"]) == (conversation, 2, "Another way")
-    await ada.hear("And now?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("And now?", "alpha", conversation_id=branch["id"])
     assert canaries(upstream.last) == {f"{n}{who}" for n in (1, 2) for who in ("asked", "alpha", "beta")}
     assert await questions(ada, conversation) == [f"Question canary{n}asked?" for n in (1, 2, 3)]
-    await ada.hear("And here?", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("And here?", "alpha", conversation_id=conversation)
     assert "And now?" not in prompt_text(upstream.last)
 
 
 async def test_a_branch_at_a_reply_inherits_only_that_reply_of_the_round(ada, upstream):
     conversation, replies = await conversation_with_canaries(ada, upstream)
     branch = await create_branch(ada, conversation, 2, message_id=replies[1][1]["id"])
-    await ada.hear("And now?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("And now?", "alpha", conversation_id=branch["id"])
     assert canaries(upstream.last) == {"1asked", "1alpha", "1beta", "2asked", "2beta"}
 
 
@@ -99,14 +99,14 @@ async def test_a_branch_of_a_branch_inherits_only_its_own_lineage(ada, upstream)
         target = {"conversation_id": conversation} if conversation else {}
         for model in MODELS:
             upstream.says(f"canary{depth}{model}", model=model)
-        replies = await ada.hear(f"canary{depth}asked", *MODELS, **target)
+        replies = await ada.ask_and_wait(f"canary{depth}asked", *MODELS, **target)
         inherited = [canaries(request) - {f"{depth}asked"} for request in upstream.requests[-2:]]
         assert inherited == [lineage, lineage]
         parent = replies[0]["conversation_id"]
         chosen = replies[depth % 2]
         branch = await create_branch(ada, parent, depth, message_id=chosen["id"])
         assert branch["parent_id"] == parent
-        await ada.hear(f"canary{depth}after", "alpha", conversation_id=parent)
+        await ada.ask_and_wait(f"canary{depth}after", "alpha", conversation_id=parent)
         conversation = branch["id"]
         lineage |= {f"{depth}asked", f"{depth}{MODELS[depth % 2]}"}
     tree = await ada.get(f"/api/conversations/{conversation}/tree")
@@ -125,13 +125,13 @@ async def test_sending_a_branch_request_twice_creates_one_branch(ada, upstream):
 async def test_a_branch_gets_its_title_from_its_own_first_question(ada, upstream):
     conversation, _ = await conversation_with_canaries(ada, upstream, 1)
     branch = await create_branch(ada, conversation, 1)
-    await ada.hear("What would it cost?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("What would it cost?", "alpha", conversation_id=branch["id"])
     assert await settled_title(ada, branch["id"]) == "What would it cost?"
 
 
 async def test_retrieval_of_old_rounds_searches_the_lineage_and_no_other_branch(ada, upstream):
     upstream.says("The lighthouse password is marigold.", model="alpha")
-    (first,) = await ada.hear("Which password has the lighthouse?", "alpha")
+    (first,) = await ada.ask_and_wait("Which password has the lighthouse?", "alpha")
     conversation = first["conversation_id"]
     upstream.says("Hemlock is the password of the lighthouse: the password, lighthouse.", model="alpha")
     edits = [
@@ -140,10 +140,10 @@ async def test_retrieval_of_old_rounds_searches_the_lineage_and_no_other_branch(
     upstream.says("Noted.", model="alpha")
     branch = await create_branch(ada, conversation, 1)
     for number in range(18):
-        await ada.hear(f"Remark {number} on the weather.", "alpha", conversation_id=branch["id"])
+        await ada.ask_and_wait(f"Remark {number} on the weather.", "alpha", conversation_id=branch["id"])
     for id in (conversation, *(edit["conversation"]["id"] for edit in edits)):
         await index_round(ada.world.tertulia.dependencies, f"{id}:1")
-    await ada.hear("Which password was it, of the lighthouse?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("Which password was it, of the lighthouse?", "alpha", conversation_id=branch["id"])
     assert "marigold" in prompt_text(upstream.last)
     assert "Hemlock" not in prompt_text(upstream.last)
 
@@ -216,7 +216,7 @@ async def test_regenerating_a_reply_of_an_earlier_round_opens_a_branch(ada, upst
     assert [(versions["conversation_ids"], versions["index"]) for versions in tree["versions"]] == [
         ([conversation, branch_id], 1)
     ]
-    await ada.hear("And then?", "beta", conversation_id=branch_id)
+    await ada.ask_and_wait("And then?", "beta", conversation_id=branch_id)
     assert "A shorter answer." in prompt_text(upstream.last)
     assert "canary2alpha" not in prompt_text(upstream.last)
 
@@ -254,9 +254,9 @@ async def test_a_new_version_in_the_parent_opens_a_branch_when_a_branch_has_its_
 
 async def test_retrying_a_failed_reply_of_an_earlier_round_stays_in_the_conversation(ada, upstream):
     upstream.plays(refuses(401), says("Fine."), model="alpha")
-    [failed] = await ada.hear("Hello?", "alpha")
+    [failed] = await ada.ask_and_wait("Hello?", "alpha")
     conversation = failed["conversation_id"]
-    await ada.hear("Go on", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("Go on", "alpha", conversation_id=conversation)
     opened = await retry(ada, failed["id"])
     assert opened["conversation"]["id"] == conversation
 
@@ -290,14 +290,14 @@ async def test_a_branch_at_a_running_round_queues_until_the_round_is_over(ada, u
     async with ada.live() as tab:  # Beta has finished: a branch from its reply need not wait
         beta_id = (await wait_for_item(tab, f"conversation:{conversation}", is_reply))["id"]
     beta_branch = await create_branch(ada, conversation, 1, message_id=beta_id)
-    await ada.hear("And now?", "beta", conversation_id=beta_branch["id"])
+    await ada.ask_and_wait("And now?", "beta", conversation_id=beta_branch["id"])
     assert canaries(upstream.last) == {"1asked", "1beta"}
     waiting = await ada.ask("And now?", "beta", conversation_id=branch["id"])
     assert waiting["turn"]["state"] == "queued"
     refused = await summarise_branch(ada, branch["id"], expect=409)
     assert refused["message"].startswith("This branch is being answered.")
     release.set()
-    await ada.ended(waiting["turn"]["id"])
+    await ada.wait_for_end(waiting["turn"]["id"])
     assert canaries(upstream.last) == {"1asked", "1alpha", "1beta"}
 
 
@@ -308,7 +308,7 @@ async def test_any_message_of_the_lineage_can_be_replied_to(ada, upstream):
     conversation, replies = await conversation_with_canaries(ada, upstream)
     branch = await create_branch(ada, conversation, 2)
     where = {"conversation_id": branch["id"]}
-    await ada.hear("You said?", "alpha", reply_to_id=replies[0][1]["id"], **where)
+    await ada.ask_and_wait("You said?", "alpha", reply_to_id=replies[0][1]["id"], **where)
     assert '[Replying to Beta: "Beta says canary1beta."]\n\nYou said?' in prompt_text(upstream.last)
     later = replies[2][0]["id"]
     await ada.ask("Really?", "alpha", expect=409, reply_to_id=later, **where)
@@ -320,7 +320,7 @@ async def test_quotes_are_in_the_prompt_and_stored_with_the_question(ada, upstre
         {"message_id": replies[0][1]["id"], "text": "says canary1beta"},
         {"message_id": replies[1][0]["id"], "text": "Alpha says"},
     ]
-    [reply] = await ada.hear("Both?", "alpha", conversation_id=conversation, quotes=quotes)
+    [reply] = await ada.ask_and_wait("Both?", "alpha", conversation_id=conversation, quotes=quotes)
     assert prompt_text(upstream.last).endswith(
         '[Quoting Beta: "says canary1beta"]\n\n[Quoting Alpha: "Alpha says"]\n\nBoth?'
     )
@@ -336,14 +336,14 @@ async def test_later_prompts_repeat_the_references_of_a_question_byte_for_byte(a
     conversation, [[_, beta]] = await conversation_with_canaries(ada, upstream, 1)
     source = {"conversation_id": conversation}
     quotes = [{"message_id": beta["id"], "text": "says canary1beta"}]
-    await ada.hear("You said?", "alpha", reply_to_id=beta["id"], quotes=quotes, **source)
+    await ada.ask_and_wait("You said?", "alpha", reply_to_id=beta["id"], quotes=quotes, **source)
     reference_text = (
         '[Replying to Beta: "Beta says canary1beta."]\n\n[Quoting Beta: "says canary1beta"]\n\nYou said?'
     )
     assert prompt_text(upstream.last).endswith(reference_text)
     branch = await create_branch(ada, conversation, 2)
     for target in (source, source, {"conversation_id": branch["id"]}):
-        [reply] = await ada.hear("And so?", "alpha", **target)
+        [reply] = await ada.ask_and_wait("And so?", "alpha", **target)
         assert reference_text in prompt_text(upstream.last)
         assert prompt_text(upstream.last).endswith("And so?")
     receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
@@ -397,7 +397,7 @@ async def test_deleting_a_message_removes_it_from_every_branch(ada, upstream):
         await ada.delete(path)
         item = (await tab.until(lambda item: item["type"] == "event"))[-1]
         assert (item["kind"], item["noun"], item["id"]) == ("removed", "message", replies[1][1]["id"])
-    await ada.hear("And now?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("And now?", "alpha", conversation_id=branch["id"])
     assert "canary2beta" not in prompt_text(upstream.last)
     assert "canary2alpha" in prompt_text(upstream.last)
     await ada.delete(path, 404)
@@ -413,7 +413,7 @@ async def test_deleting_a_question_deletes_its_round_and_keeps_the_other_round_n
     }
     await ada.delete(f"/api/messages/{question['id']}")
     assert [round_["number"] for round_ in await stored_rounds(ada, conversation)] == [1, 3]
-    await ada.hear("And now?", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("And now?", "alpha", conversation_id=conversation)
     assert canaries(upstream.last) == {f"{n}{who}" for n in (1, 3) for who in ("asked", "alpha", "beta")}
     assert "not shown here" not in prompt_text(upstream.last)
 
@@ -421,7 +421,7 @@ async def test_deleting_a_question_deletes_its_round_and_keeps_the_other_round_n
 async def test_a_question_that_quotes_a_deleted_message_can_still_be_retried(ada, upstream):
     conversation, replies = await conversation_with_canaries(ada, upstream, 1)
     quotes = [{"message_id": replies[0][1]["id"], "text": "canary1beta"}]
-    [reply] = await ada.hear(
+    [reply] = await ada.ask_and_wait(
         "You said?", "alpha", conversation_id=conversation, reply_to_id=replies[0][1]["id"], quotes=quotes
     )
     await ada.delete(f"/api/messages/{replies[0][1]['id']}")
@@ -435,7 +435,7 @@ async def test_deleting_a_running_round_is_refused(ada, upstream):
     opened = await ada.ask("Count", "alpha")
     await ada.delete(f"/api/messages/{opened['message']['id']}", expect=409)
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     await ada.delete(f"/api/messages/{opened['message']['id']}")
 
 
@@ -474,7 +474,7 @@ async def test_comparing_two_branches_lists_the_rounds_that_differ(ada, upstream
         1,
     )
     assert [(row["number"], row["right"] is None) for row in comparison["rounds"]] == [(2, False), (3, True)]
-    [unrelated] = await ada.hear("Elsewhere", "alpha")
+    [unrelated] = await ada.ask_and_wait("Elsewhere", "alpha")
     await ada.get(f"/api/conversations/{conversation}/compare/{unrelated['conversation_id']}", 409)
 
 
@@ -482,7 +482,7 @@ async def summarise_branch(person: Person, conversation_id: str, expect: int = 2
     body = {"id": new_id(), "voice": {"model": "voices:beta"}}
     opened = await person.post(f"/api/conversations/{conversation_id}/bring-back", body, expect)
     if expect == 202:
-        await person.ended(opened["turn"]["id"])
+        await person.wait_for_end(opened["turn"]["id"])
     return opened
 
 
@@ -490,7 +490,7 @@ async def test_a_branch_summary_is_added_to_the_parent_as_one_round(ada, upstrea
     conversation, _ = await conversation_with_canaries(ada, upstream, 2)
     branch = await create_branch(ada, conversation, 1, title="Another way")
     upstream.says("We would take the train.", model="alpha")
-    await ada.hear("How else could we go?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("How else could we go?", "alpha", conversation_id=branch["id"])
     upstream.says("They settled on the train.", model="beta")
     opened = await summarise_branch(ada, branch["id"])
     assert (opened["conversation"]["id"], opened["turn"]["round_number"]) == (conversation, 3)
@@ -506,7 +506,7 @@ async def test_a_branch_summary_is_added_to_the_parent_as_one_round(ada, upstrea
     upstream.says("They took the train, in short.", model="beta")
     await retry(ada, reply["id"])
     assert "We would take the train." in prompt_text(upstream.last)
-    await ada.hear("So?", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("So?", "alpha", conversation_id=conversation)
     assert "[Beta]: They took the train, in short." in prompt_text(upstream.last)
     assert "We would take the train." not in prompt_text(upstream.last)
 
@@ -515,7 +515,7 @@ async def test_deleting_a_branch_redacts_it_in_the_receipt_of_its_summary(ada, u
     conversation, _ = await conversation_with_canaries(ada, upstream, 1)
     branch = await create_branch(ada, conversation, 1, title="Another way")
     upstream.says("The code is marigold.", model="alpha")
-    await ada.hear("Is it saffron?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("Is it saffron?", "alpha", conversation_id=branch["id"])
     await summarise_branch(ada, branch["id"])
     [summary] = await ada.replies(conversation, 2)
     path = f"/api/messages/{summary['id']}/receipt"
@@ -532,7 +532,7 @@ async def test_deleting_a_message_redacts_it_in_the_receipt_of_the_branch_summar
     conversation, _ = await conversation_with_canaries(ada, upstream, 1)
     branch = await create_branch(ada, conversation, 1)
     upstream.says("The code is marigold.", model="alpha")
-    [reply] = await ada.hear("What is the code?", "alpha", conversation_id=branch["id"])
+    [reply] = await ada.ask_and_wait("What is the code?", "alpha", conversation_id=branch["id"])
     await summarise_branch(ada, branch["id"])
     [summary] = await ada.replies(conversation, 2)
     path = f"/api/messages/{summary['id']}/receipt"
@@ -547,13 +547,13 @@ async def test_a_branch_with_a_blind_round_is_summarised_only_after_the_vote(ada
     conversation, _ = await conversation_with_canaries(ada, upstream, 1)
     branch = await create_branch(ada, conversation, 1)
     target = {"conversation_id": branch["id"], "is_blind": True}
-    [reply, _] = await ada.hear("Who is right?", *MODELS, **target)
+    [reply, _] = await ada.ask_and_wait("Who is right?", *MODELS, **target)
     refused = await summarise_branch(ada, branch["id"], expect=409)
     assert refused["message"].startswith("In round 2 of this branch the names are hidden")
     await ada.post(f"/api/messages/{reply['id']}/vote", {"verdict": "best"})
     await summarise_branch(ada, branch["id"])
     [summary] = await ada.replies(conversation, 2)
-    await ada.hear("And who now?", *MODELS, **target)
+    await ada.ask_and_wait("And who now?", *MODELS, **target)
     await retry(ada, summary["id"])
     assert "[Voice A]: Noted." in prompt_text(upstream.last), (
         "the new round is blind, so the summary gets it without names"

@@ -74,7 +74,7 @@ async def test_the_next_voice_is_chair_when_the_first_fails_and_no_chair_was_cho
 
 async def test_a_later_synthesis_is_written_by_a_voice_that_answered(ada, upstream):
     upstream.plays(refuses(401), model="alpha")
-    [failed, _] = await ada.hear("Well?", "alpha", "beta")
+    [failed, _] = await ada.ask_and_wait("Well?", "alpha", "beta")
     opened = await add_synthesis(ada, failed["conversation_id"])
     assert opened["turn"]["chair"]["name"] == "Beta"
 
@@ -160,16 +160,16 @@ async def test_a_past_round_can_get_a_synthesis_and_a_second_one(ada, upstream):
     upstream.plays(says("Tea."), model="alpha")
     upstream.plays(says("Coffee."), model="beta")
     upstream.plays(says("Both."), says("{}"), says("Neither."), says("{}"), model="gamma")
-    first = await ada.hear("Tea or coffee?", "alpha", "beta")
+    first = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
     conversation = first[0]["conversation_id"]
-    await ada.hear("Sure?", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("Sure?", "alpha", conversation_id=conversation)
     for nth in range(2):
         opened = await ada.post(
             f"/api/conversations/{conversation}/rounds/1/synthesis",
             {"id": new_id(), "chair": {"model": "voices:gamma"}, "brief": f"Wish {nth}"},
             expect=202,
         )
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
     replies = await ada.replies(conversation, 1)
     older, newer = [r for r in replies if r["step"] == "synthesis"]
     assert (older["content"], newer["content"], newer["replaces_id"]) == ("Both.", "Neither.", older["id"])
@@ -184,7 +184,7 @@ async def test_a_past_round_can_get_a_synthesis_and_a_second_one(ada, upstream):
 async def test_a_second_synthesis_opens_a_branch_when_a_branch_has_one_of_the_same_round(ada, upstream):
     """The branch inherits the round, so it would show two syntheses."""
     upstream.plays(says("Tea."), says("Theirs."), says("{}"), says("Ours."), says("{}"), model="alpha")
-    [first, _] = await ada.hear("Tea or coffee?", "alpha", "beta")
+    [first, _] = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
     source = first["conversation_id"]
     branch = await ada.post(f"/api/conversations/{source}/branches", {"at_round": 1}, expect=201)
     in_branch = await add_synthesis(ada, branch["id"])
@@ -211,7 +211,7 @@ async def test_continuing_an_interrupted_synthesis_writes_a_new_outline(ada, ups
     first = await ask_council(ada, "brain_trust", "alpha", "beta")
     interrupted = by_step(first, "synthesis")
     opened = await ada.post(f"/api/messages/{interrupted['id']}/continue", {"id": new_id()}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     replies = await ada.replies(interrupted["conversation_id"], 1)
     continued = next(r for r in replies if r["replaces_id"] == interrupted["id"])
     assert continued["content"] == "Half a synthesis."
@@ -230,7 +230,7 @@ async def test_a_later_synthesis_reads_the_replies_of_every_step(ada, upstream, 
         {"id": new_id(), "chair": GAMMA},
         expect=202,
     )
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     chair = prompts_of(upstream, "gamma")[prompt_count]
     for reply in replies:
         if reply["step"] in ("answer", last_step):
@@ -240,10 +240,10 @@ async def test_a_later_synthesis_reads_the_replies_of_every_step(ada, upstream, 
 
 async def test_retrying_a_failed_later_synthesis_keeps_its_instructions(ada, upstream):
     upstream.plays(refuses(401), says("Both."), says("{}"), model="gamma")
-    first = await ada.hear("Tea or coffee?", "alpha", "beta")
+    first = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
     path = f"/api/conversations/{first[0]['conversation_id']}/rounds/1/synthesis"
     opened = await ada.post(path, {"id": new_id(), "chair": GAMMA, "brief": "Rhyme it."}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     failed = by_step(await ada.replies(first[0]["conversation_id"], 1), "synthesis")
     assert failed["status"] == "failed"
     replies = await retry(ada, failed)
@@ -254,7 +254,7 @@ async def test_retrying_a_failed_later_synthesis_keeps_its_instructions(ada, ups
 
 async def test_a_synthesis_of_a_round_without_answers_is_refused(ada, upstream):
     upstream.plays(refuses(401), model="alpha")
-    [failed] = await ada.hear("Well?", "alpha")
+    [failed] = await ada.ask_and_wait("Well?", "alpha")
     path = f"/api/conversations/{failed['conversation_id']}/rounds/1/synthesis"
     refused = await ada.post(path, {"id": new_id()}, expect=409)
     assert refused["message"] == "Nobody has answered in this round yet, so there is nothing to summarise."
@@ -281,9 +281,9 @@ async def test_a_stop_before_the_synthesis_skips_the_chair(ada, upstream):
     release = asyncio.Event()
     upstream.plays((Say("Half"), Hold(release), Finish()), model="beta")
     opened = await ada.ask("Stop me", "alpha", "beta", mode="brain_trust")
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     replies = await ada.replies(opened["conversation"]["id"], 1)
     assert {r["step"] for r in replies} == {"answer"}
     assert (await ada.get(f"/api/turns/{opened['turn']['id']}"))["state"] == "stopped"
@@ -294,7 +294,7 @@ async def test_reviews_and_outlines_are_not_in_later_prompts(ada, upstream):
     upstream.plays(says("Yours."), says("Ranking: B > A"), says("On."), model="beta")
     first = await ask_council(ada, "peer_review", "alpha", "beta")
     assert {r["step"] for r in first} == {"answer", "review", "synthesis", "outline"}
-    await ada.hear("On?", "beta", conversation_id=first[0]["conversation_id"])
+    await ada.ask_and_wait("On?", "beta", conversation_id=first[0]["conversation_id"])
     prompt = prompts_of(upstream, "beta")[-1]
     assert "Watch sign-in success." in prompt
     assert "Ranking" not in prompt
@@ -370,7 +370,7 @@ async def test_a_continued_synthesis_reads_the_same_replies_as_its_beginning(ada
     interrupted = by_step(first, "synthesis")
     await retry(ada, next(r for r in first if r["status"] == "failed"))
     opened = await ada.post(f"/api/messages/{interrupted['id']}/continue", {"id": new_id()}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     continued = next(
         r
         for r in await ada.replies(interrupted["conversation_id"], 1)
@@ -385,19 +385,19 @@ async def test_a_continued_synthesis_reads_the_same_replies_as_its_beginning(ada
 async def test_a_later_synthesis_in_a_branch_reads_the_replies_of_the_branch(ada, upstream):
     upstream.plays(says("Tea."), says("Tea, rather."), model="alpha")
     upstream.says("Both.", model="gamma")
-    first = await ada.hear("Tea or coffee?", "alpha", "beta")
+    first = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
     source = first[0]["conversation_id"]
-    await ada.hear("Sure?", "beta", conversation_id=source)
+    await ada.ask_and_wait("Sure?", "beta", conversation_id=source)
     retry_turn = await ada.post(
         f"/api/messages/{first[0]['id']}/retry", {"id": new_id(), "conversation_id": source}, expect=202
     )
-    await ada.ended(retry_turn["turn"]["id"])
+    await ada.wait_for_end(retry_turn["turn"]["id"])
     branch = retry_turn["conversation"]["id"]
     assert branch != source
     synthesis_turn = await ada.post(
         f"/api/conversations/{branch}/rounds/1/synthesis", {"id": new_id(), "chair": GAMMA}, expect=202
     )
-    await ada.ended(synthesis_turn["turn"]["id"])
+    await ada.wait_for_end(synthesis_turn["turn"]["id"])
     replies = await ada.replies(branch, 1)
     newer = next(r for r in replies if r["content"] == "Tea, rather.")
     message_ids = {reply["message_id"] for reply in by_step(replies, "synthesis")["read_replies"]}
@@ -494,7 +494,7 @@ async def test_a_later_synthesis_of_a_peer_review_gets_the_mean_places(ada, upst
         {"id": new_id(), "chair": GAMMA},
         expect=202,
     )
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert "Mean place, 1 is best: " in prompts_of(upstream, "gamma")[-1]
 
 
@@ -504,7 +504,7 @@ async def test_a_quote_of_a_review_shows_names_instead_of_letters(ada, upstream)
     review = latest_reviews(await ask_for_peer_review(ada, "alpha", "beta", "gamma"))[0]
     name_of_b = next(reply["name"] for reply in review["read_replies"] if reply["label"] == "Answer B")
     quotes = [{"message_id": review["id"], "text": f"{name_of_b} is clear."}]
-    await ada.hear("Why?", "gamma", conversation_id=review["conversation_id"], quotes=quotes)
+    await ada.ask_and_wait("Why?", "gamma", conversation_id=review["conversation_id"], quotes=quotes)
     assert f"{name_of_b} is clear." in prompts_of(upstream, "gamma")[-1]
 
 
@@ -551,12 +551,12 @@ async def test_each_voice_sees_exactly_what_its_mode_and_the_visibility_allow(
 
 
 async def ask_council(person: Person, mode: str, *models: str, **more: Any) -> list[dict[str, Any]]:
-    return await person.hear("Which number?", *models, mode=mode, **more)
+    return await person.ask_and_wait("Which number?", *models, mode=mode, **more)
 
 
 async def retry(person: Person, reply: dict[str, Any], **change: Any) -> list[dict[str, Any]]:
     opened = await person.post(f"/api/messages/{reply['id']}/retry", {"id": new_id(), **change}, expect=202)
-    await person.ended(opened["turn"]["id"])
+    await person.wait_for_end(opened["turn"]["id"])
     return await person.replies(reply["conversation_id"], reply["round_number"])
 
 
@@ -565,7 +565,7 @@ async def add_synthesis(person: Person, conversation: str) -> Any:
     opened = await person.post(
         f"/api/conversations/{conversation}/rounds/1/synthesis", {"id": new_id()}, expect=202
     )
-    await person.ended(opened["turn"]["id"])
+    await person.wait_for_end(opened["turn"]["id"])
     return opened
 
 

@@ -41,7 +41,7 @@ async def test_deleting_a_project_closes_the_requests_of_all_its_rounds(ada, ups
 
 async def test_deleting_a_conversation_sends_an_event_and_ends_its_streams(ada, upstream):
     opened, queued = await open_two_rounds(ada, upstream)
-    streams = [asyncio.create_task(ada.ended(turn["turn"]["id"])) for turn in (opened, queued)]
+    streams = [asyncio.create_task(ada.wait_for_end(turn["turn"]["id"])) for turn in (opened, queued)]
     async with ada.live() as tab:
         await tab.follow(f"project:{ada.home}")
         await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
@@ -58,7 +58,7 @@ async def test_a_reply_that_arrives_during_the_deletion_is_not_stored(ada, upstr
         release = asyncio.Event()
         upstream.plays((Hold(release), *script))
         opened = await ada.ask("Talk", "alpha")
-        await upstream.heard(number)
+        await upstream.wait_for_request(number)
         deleting = asyncio.create_task(ada.delete(f"/api/conversations/{opened['conversation']['id']}"))
         release.set()
         await deleting
@@ -74,7 +74,7 @@ async def test_a_queued_round_is_never_sent_after_the_deletion(ada, upstream):
     async with soon():
         await asyncio.gather(*(request.closed.wait() for request in upstream.requests))
     upstream.says("Elsewhere.")
-    [reply] = await ada.hear("Another conversation", "alpha")
+    [reply] = await ada.ask_and_wait("Another conversation", "alpha")
     assert reply["content"] == "Elsewhere."
     assert len(upstream.requests) == 3
 
@@ -84,5 +84,5 @@ async def test_deleted_rounds_no_longer_count_towards_the_limit(ada, upstream):
         opened, _ = await open_two_rounds(ada, upstream)
         await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
     upstream.says("Room enough.")
-    [reply] = await ada.hear("Still room?", "alpha")
+    [reply] = await ada.ask_and_wait("Still room?", "alpha")
     assert reply["status"] == "complete"

@@ -27,7 +27,7 @@ async def ann(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Person]:
     ]
     row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
-        yield await world.first("Ann")
+        yield await world.set_up("Ann")
 
 
 def sent_efforts(upstream: Upstream) -> list[tuple[str, str | None]]:
@@ -38,7 +38,7 @@ async def test_each_seat_has_its_own_effort_which_the_reply_and_the_receipt_name
     ann: Person, upstream: Upstream
 ) -> None:
     seats = [{"model": THINKER, "effort": "high"}, {"model": THINKER, "effort": "off"}, {"model": THINKER}]
-    replies = await ann.hear("Well?", voices=seats)
+    replies = await ann.ask_and_wait("Well?", voices=seats)
     assert [reply["voice"]["effort"] for reply in replies] == ["high", "off", None]
     assert sorted(sent_efforts(upstream), key=str) == [
         ("thinker", "high"),
@@ -76,7 +76,7 @@ async def test_a_seats_effort_overrides_the_effort_of_its_persona(ann: Person, u
     assert persona["character"]["effort"] == "high"
     baker = {"persona_id": persona["id"]}
     for seat in (baker, baker | {"effort": "low"}, baker | {"model": OTHER}, baker | {"model": PLAIN}):
-        await ann.hear("Well?", voices=[seat])
+        await ann.ask_and_wait("Well?", voices=[seat])
     efforts = [("thinker", "high"), ("thinker", "low"), ("other", "high"), ("plain", None)]
     assert sent_efforts(upstream) == efforts
     changed = await ann.put(f"/api/personas/{persona['id']}", {"character": character | {"effort": None}})
@@ -96,11 +96,11 @@ async def test_saved_tables_and_defaults_store_the_effort(ann: Person) -> None:
 async def test_a_retry_keeps_the_effort_and_another_model_drops_an_effort_it_lacks(
     ann: Person, upstream: Upstream
 ) -> None:
-    [reply] = await ann.hear("Well?", voices=[{"model": THINKER, "effort": "medium"}])
+    [reply] = await ann.ask_and_wait("Well?", voices=[{"model": THINKER, "effort": "medium"}])
     for model in (None, OTHER):
         body: dict[str, Any] = {"id": new_id()} | ({"model": model} if model else {})
         opened = await ann.post(f"/api/messages/{reply['id']}/retry", body, expect=202)
-        await ann.ended(opened["turn"]["id"])
+        await ann.wait_for_end(opened["turn"]["id"])
     assert sent_efforts(upstream) == [
         ("thinker", "medium"),
         ("thinker", "medium"),
@@ -115,7 +115,7 @@ async def test_a_retry_keeps_the_effort_and_another_model_drops_an_effort_it_lac
 async def test_the_chair_can_have_a_higher_effort_than_its_seat(ann: Person, upstream: Upstream) -> None:
     table = [{"model": THINKER}, {"model": OTHER}]
     chair = {"model": THINKER, "effort": "high"}
-    replies = await ann.hear("Well?", voices=table, mode="brain_trust", chair=chair)
+    replies = await ann.ask_and_wait("Well?", voices=table, mode="brain_trust", chair=chair)
     by_step = {(reply["step"], reply["voice"]["model"]): reply["voice"]["effort"] for reply in replies}
     assert by_step["answer", THINKER] is None
     assert by_step["synthesis", THINKER] == "high"
@@ -135,6 +135,6 @@ async def test_an_estimate_expects_more_output_tokens_at_a_higher_effort(ann: Pe
 async def test_a_blind_round_hides_the_efforts(ann: Person) -> None:
     seats = [{"model": THINKER, "effort": "high"}, {"model": OTHER}]
     opened = await ann.ask("Well?", voices=seats, is_blind=True)
-    await ann.ended(opened["turn"]["id"])
+    await ann.wait_for_end(opened["turn"]["id"])
     replies = await ann.replies(opened["conversation"]["id"], 1)
     assert [reply["voice"]["effort"] for reply in replies] == [None, None]

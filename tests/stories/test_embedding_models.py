@@ -66,7 +66,7 @@ async def test_full_text_search_works_while_a_new_model_embeds_everything_again(
     start: Start, upstream: Upstream
 ) -> None:
     async with start("first", 64) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)
@@ -98,7 +98,7 @@ async def test_full_text_search_works_while_the_embedding_endpoint_fails(
     start: Start, upstream: Upstream, how: str
 ) -> None:
     async with start("m", 64) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await at_rest(world)
         upstream.plays(FAILING[how], model="m")
@@ -122,7 +122,7 @@ async def test_pgvector_installed_later_takes_over_the_existing_vectors(
     endpoint = {"base_url": f"{upstream.url}/v1", "model": "m", "dimensions": 64}
     environ = {"TERTULIA_DATABASE_URL": plain_postgres_url, "TERTULIA_EMBEDDINGS": json.dumps(endpoint)}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)

@@ -20,7 +20,7 @@ def seat_requests(*models: str) -> list[dict[str, str]]:
 
 
 async def test_an_estimate_counts_the_tokens_of_the_prompt_and_sends_nothing(ada, upstream):
-    replies = await ada.hear("Tea or coffee?", "alpha")
+    replies = await ada.ask_and_wait("Tea or coffee?", "alpha")
     request_count = len(upstream.requests)
     conversation_id = replies[0]["conversation_id"]
     await settled_title(ada, conversation_id)  # the prompt contains the title, so it counts
@@ -35,7 +35,7 @@ async def test_an_estimate_counts_the_tokens_of_the_prompt_and_sends_nothing(ada
     page = await ada.get(f"/api/conversations/{conversation_id}")
     assert page["conversation"]["round_count"] == 1
 
-    second_round = await ada.hear("And why?", "alpha", "beta", conversation_id=conversation_id)
+    second_round = await ada.ask_and_wait("And why?", "alpha", "beta", conversation_id=conversation_id)
     for reply, item in zip(second_round, estimate["items"], strict=True):
         receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
         assert request_tokens(from_plain(Receipt, receipt)) == item["input_tokens"]
@@ -46,7 +46,7 @@ async def test_an_estimate_is_within_two_percent_of_openais_token_count(tmp_path
     upstream.says("まず場所を決めます。 A lease you can leave. `f(dict(a=[1]))` " * 40)
     environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
         count = counter(world.tertulia.dependencies.providers.find("openai:gpt-4o"))
         request = {"voices": [{"model": "openai:gpt-4o"}], "project_id": ada.home}
@@ -55,7 +55,7 @@ async def test_an_estimate_is_within_two_percent_of_openais_token_count(tmp_path
             opened = await ada.post(
                 "/api/turn", {"id": new_id(), "mode": "quick", "text": text} | request, 202
             )
-            await ada.ended(opened["turn"]["id"])
+            await ada.wait_for_end(opened["turn"]["id"])
             await at_rest(world.tertulia)  # the title of the conversation is part of the prompt
             request["conversation_id"] = opened["conversation"]["id"]
             messages = next(
@@ -78,7 +78,7 @@ async def test_an_estimate_warns_when_the_message_does_not_fit(ada):
 
 
 async def test_an_estimate_for_someone_elses_conversation_answers_404(ada, bob):
-    replies = await ada.hear("Hello", "alpha")
+    replies = await ada.ask_and_wait("Hello", "alpha")
     question = {
         "text": "x",
         "voices": seat_requests("alpha"),
@@ -94,7 +94,7 @@ async def test_a_mode_with_more_calls_has_a_higher_price(tmp_path):
     voices = [{"model": "openai:gpt-4o"}, {"model": "openai:gpt-4o-mini"}]
     costs = {}
     async with running(tmp_path, {"OPENAI_API_KEY": "a key that is never used"}) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         for mode in ("parallel", "brain_trust", "debate"):
             estimate = await ada.post("/api/estimate", {"text": "Why?", "voices": voices, "mode": mode})
             assert (estimate["chair"] is not None) == (mode != "parallel")
@@ -105,7 +105,7 @@ async def test_a_mode_with_more_calls_has_a_higher_price(tmp_path):
 async def test_the_first_question_includes_the_price_of_writing_the_prompt_cache(tmp_path):
     environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a key that is never used"}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.put(f"/api/projects/{ada.home}", {"instructions": "Be brief. " * 1_000})
         keys = ("anthropic:claude-sonnet-5-5", "openai:gpt-4o")
         request = {"text": "Why?", "voices": [{"model": key} for key in keys], "project_id": ada.home}
@@ -126,7 +126,7 @@ async def test_the_first_question_includes_the_price_of_writing_the_prompt_cache
 
 async def test_an_estimate_for_an_aside_uses_the_lane_of_the_chosen_voice(ada, upstream):
     upstream.plays(says("Short."), says("At length. " * 200), model="alpha")
-    replies = await ada.hear("Well?", "alpha", "alpha", visibility="own_lane")
+    replies = await ada.ask_and_wait("Well?", "alpha", "alpha", visibility="own_lane")
     lanes = {len(reply["content"]) > 100: reply["voice"]["id"] for reply in replies}
     request = {"text": "And?", "voices": seat_requests("alpha"), "visibility": "own_lane", "aside": True}
     request |= {"conversation_id": replies[0]["conversation_id"]}
@@ -144,7 +144,7 @@ async def test_model_metadata_set_by_an_administrator_overrides_the_catalogue(tm
     request = {"text": "Why?", "voices": [{"model": "openai:gpt-4o"}]}
     path = "/api/models/metadata?model=openai:gpt-4o"
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
         by_catalogue = await ada.post("/api/estimate", request)
         metadata = await ada.put(
@@ -156,7 +156,7 @@ async def test_model_metadata_set_by_an_administrator_overrides_the_catalogue(tm
         by_metadata = await ada.post("/api/estimate", request)
         assert by_metadata["cost_micros"] > 100 * by_catalogue["cost_micros"]
         assert by_metadata["items"][0]["budget_tokens"] < 20_000 < by_catalogue["items"][0]["budget_tokens"]
-        [reply] = await ada.hear("Why?", "openai:gpt-4o")
+        [reply] = await ada.ask_and_wait("Why?", "openai:gpt-4o")
         usage = reply["usage"]
         assert usage["cost_micros"] == 1_000 * (usage["input_tokens"] + usage["output_tokens"])
         await ada.put(path, {"context_window": 1}, expect=422)
@@ -173,7 +173,7 @@ async def create_replies(upstream, person, tokens, model="alpha", **more):
     """Creates one reply for each of these token counts."""
     for count in tokens:
         upstream.plays(says("word " * count, usage=Usage(7, 0, count, 0)), model=model)
-        await person.hear("Well?", model, **more)
+        await person.ask_and_wait("Well?", model, **more)
 
 
 async def expected_output_tokens(person, *models, **more):
@@ -220,12 +220,12 @@ async def test_the_chairs_price_depends_on_the_usual_length_of_the_answers(tmp_p
     voices = [{"model": model} for model in models]
     request = {"text": "Why?", "voices": voices, "mode": "brain_trust", "chair": {"model": "openai:gpt-4.1"}}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         before = (await ada.post("/api/estimate", request))["chair"]
         for model in ("gpt-4o", "gpt-4o-mini"):
             for _ in range(5):
                 upstream.plays(says("word " * 20, usage=Usage(7, 0, 20, 0)), model=model)
-                await ada.hear("Well?", f"openai:{model}")
+                await ada.ask_and_wait("Well?", f"openai:{model}")
         after = (await ada.post("/api/estimate", request))["chair"]
         assert after["output_tokens"] == before["output_tokens"] == 500
         assert after["cost_micros"] < before["cost_micros"]

@@ -121,7 +121,7 @@ async def test_the_server_sends_the_recorded_events_of_a_reply(ada: Person, upst
     opened = await ada.ask("Why is the sky blue?", "alpha")
     async with ada.live() as tab:
         recorder = Recorder(tab, f"conversation:{opened['conversation']['id']}")
-        await upstream.heard()
+        await upstream.wait_for_request()
         await wait_for_draft(ada, opened, "Blue ")
         await recorder.follow()
         release_middle.set()
@@ -140,7 +140,7 @@ async def test_the_server_sends_the_recorded_events_of_new_versions(ada: Person,
         (Hold(releases[0]), Say(" a time."), Finish()),
         (Hold(releases[1]), *refuses(401)),
     )
-    [broken] = await ada.hear("Tell a story", "alpha")
+    [broken] = await ada.ask_and_wait("Tell a story", "alpha")
     async with ada.live() as tab:
         recorder = Recorder(tab, f"conversation:{broken['conversation_id']}")
         await recorder.follow()
@@ -177,7 +177,7 @@ async def test_the_server_sends_the_recorded_events_of_a_conversations_life(ada:
         opened = await ada.ask("Why is the sky blue?", "alpha", project_id=project["id"])
         path = f"/api/conversations/{opened['conversation']['id']}"
         await recorder.until(lambda device: [c["is_answering"] for c in conversations_of(device)] == [True])
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
         await recorder.until(lambda device: [c["is_answering"] for c in conversations_of(device)] == [False])
         await at_rest(ada.world.tertulia)
         await ada.put(f"{path}/title", {"title": "Skies"})

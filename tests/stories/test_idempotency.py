@@ -15,7 +15,7 @@ from tests.world import World, turn
 async def test_sending_a_turn_again_returns_the_same_turn_without_a_second_request(ada, upstream):
     body = turn("Only once", "alpha")
     first = await ada.post("/api/turn", body, expect=202)
-    await ada.ended(body["id"])
+    await ada.wait_for_end(body["id"])
     second = await ada.post("/api/turn", body, expect=202)
     assert second["turn"]["id"] == first["turn"]["id"]
     assert second["message"] == first["message"]
@@ -28,7 +28,7 @@ async def test_ten_simultaneous_copies_of_a_turn_create_one_message(ada, upstrea
     body = turn("Impatient", "alpha")
     answers = await asyncio.gather(*(ada.post("/api/turn", body, expect=202) for _ in range(10)))
     assert len({json.dumps(answer["message"]) for answer in answers}) == 1
-    await ada.ended(body["id"])
+    await ada.wait_for_end(body["id"])
     assert len(await stored_rounds(ada, answers[0]["conversation"]["id"])) == 1
     assert len(upstream.requests) == 1
 
@@ -36,7 +36,7 @@ async def test_ten_simultaneous_copies_of_a_turn_create_one_message(ada, upstrea
 async def test_another_message_with_the_same_turn_id_is_refused(ada, upstream):
     body = turn("One thing", "alpha")
     opened = await ada.post("/api/turn", body, expect=202)
-    await ada.ended(body["id"])
+    await ada.wait_for_end(body["id"])
     for change in (
         {"text": "Another thing"},
         {"voices": [{"model": "voices:beta"}]},
@@ -51,7 +51,7 @@ async def test_another_message_with_the_same_turn_id_is_refused(ada, upstream):
 async def test_a_turn_id_of_another_person_reveals_nothing_and_writes_nothing(ada, bob, upstream):
     body = turn("Mine", "alpha")
     await ada.post("/api/turn", body, expect=202)
-    await ada.ended(body["id"])
+    await ada.wait_for_end(body["id"])
     refusal = await bob.post("/api/turn", body, expect=409)
     assert refusal["code"] == "turn_reused"
     assert (await bob.get("/api/conversations", project_id=bob.home))["items"] == []
@@ -63,12 +63,12 @@ async def test_a_client_that_lost_the_response_can_send_the_turn_again(world, ad
     upstream.plays((Say("Answered"), Hold(release), Finish()))
     body = turn("Did you get this?", "alpha")
     await send_and_hang_up(world, ada.client.cookies, body)
-    await upstream.heard()
+    await upstream.wait_for_request()
 
     opened = await ada.post("/api/turn", body, expect=202)
     await wait_for_text(ada, body["id"], "Answered")
     release.set()
-    await ada.ended(body["id"])
+    await ada.wait_for_end(body["id"])
     [round_] = await stored_rounds(ada, opened["conversation"]["id"])
     assert [message["content"] for message in round_["messages"]] == ["Did you get this?", "Answered"]
     assert len(upstream.requests) == 1
@@ -113,7 +113,7 @@ async def test_a_turn_can_be_sent_again_after_its_persona_was_deleted(ada, upstr
     persona = await ada.post("/api/personas", {"scope": "user", "character": character}, expect=201)
     body = turn("Salt?") | {"voices": [{"persona_id": persona["id"]}]}
     first = await ada.post("/api/turn", body, expect=202)
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     await ada.delete(f"/api/personas/{persona['id']}")
     second = await ada.post("/api/turn", body, expect=202)
     assert second["message"]["id"] == first["message"]["id"]

@@ -20,10 +20,10 @@ FRAME_S = 0.033
 
 
 async def test_a_second_window_gets_every_event_of_the_round_in_order(world, ada, upstream):
-    upstream.says("Seen by both.")
+    upstream.says("RecordedRequest by both.")
     second_device = await world.sign_in("ada@example.org")
     first = await ada.ask("Begin", "alpha")
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     place = f"conversation:{first['conversation']['id']}"
     page = await second_device.get(f"/api/conversations/{first['conversation']['id']}")
     async with second_device.live() as window:
@@ -36,7 +36,7 @@ async def test_a_second_window_gets_every_event_of_the_round_in_order(world, ada
     assert numbers == list(range(page["cursor"] + 1, page["cursor"] + 1 + len(numbers)))
     assert [item["value"]["content"] for item in items if item.get("noun") == "message"] == [
         "Again",
-        "Seen by both.",
+        "RecordedRequest by both.",
     ]
     assert items[-1]["id"] == opened["turn"]["id"]
 
@@ -62,7 +62,7 @@ async def test_a_window_opened_during_a_reply_gets_events_then_drafts_then_delta
 async def test_the_wait_before_a_retry_is_sent_with_its_end(ada, upstream):
     upstream.says("Hello.")
     first = await ada.ask("Are you there?", "alpha")
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     upstream.plays(refuses(429, retry_after="55"), says("Here."))
     place = f"conversation:{first['conversation']['id']}"
     async with ada.live() as window:
@@ -127,14 +127,14 @@ async def test_one_websocket_can_follow_several_conversations(ada, upstream):
 
 async def test_a_window_that_leaves_a_topic_gets_no_more_items_of_it(ada, upstream):
     first = await ada.ask("Begin", "alpha")
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     place = f"conversation:{first['conversation']['id']}"
     async with ada.live() as window:
         await window.follow(place)
         await window.send({"type": "leave", "place": place})
         await window.send({"type": "ping"})
         assert await window.next() == {"type": "pong"}
-        await ada.hear("Unseen", "alpha", conversation_id=first["conversation"]["id"])
+        await ada.ask_and_wait("Unseen", "alpha", conversation_id=first["conversation"]["id"])
         await window.send({"type": "ping"})
         assert await window.next() == {"type": "pong"}
 
@@ -143,7 +143,7 @@ async def test_a_window_that_leaves_a_topic_gets_no_more_items_of_it(ada, upstre
 async def test_a_page_plus_its_later_events_equals_the_reloaded_page(world, ada, upstream, change):
     """For each kind of change: an old page plus the events since equals a new page."""
     upstream.plays((Say("Once"), Cut()), says("Twice."))
-    [reply] = await ada.hear("Begin", "alpha")
+    [reply] = await ada.ask_and_wait("Begin", "alpha")
     conversation = reply["conversation_id"]
     await at_rest(world.tertulia)
     device = await device_from_page(ada, conversation)
@@ -178,22 +178,22 @@ async def device_from_page(person: Person, conversation_id: str) -> Device:
 
 
 async def ask_next(ada, upstream, conversation, reply):
-    await ada.hear("More", "alpha", "beta", conversation_id=conversation)
+    await ada.ask_and_wait("More", "alpha", "beta", conversation_id=conversation)
 
 
 async def fail(ada, upstream, conversation, reply):
     upstream.plays(refuses(401))
-    await ada.hear("More", "alpha", conversation_id=conversation)
+    await ada.ask_and_wait("More", "alpha", conversation_id=conversation)
 
 
 async def retry(ada, upstream, conversation, reply):
     opened = await ada.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
 
 
 async def continue_(ada, upstream, conversation, reply):
     opened = await ada.post(f"/api/messages/{reply['id']}/continue", {"id": new_id()}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
 
 
 async def stop(ada, upstream, conversation, reply):
@@ -201,7 +201,7 @@ async def stop(ada, upstream, conversation, reply):
     opened = await ada.ask("More", "alpha", conversation_id=conversation)
     await wait_for_text(ada, opened["turn"]["id"], "On")
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
 
 
 async def rename(ada, upstream, conversation, reply):

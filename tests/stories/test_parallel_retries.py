@@ -97,7 +97,7 @@ async def test_a_complete_reply_is_regenerated_while_another_voice_still_writes(
     assert retried["conversation"]["id"] == conversation
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert await newest_replies(ada, conversation) == [
         ("Alpha", "answer", "Twice."),
         ("Beta", "answer", "Beta begins. Done."),
@@ -113,7 +113,7 @@ async def test_an_interrupted_reply_is_continued_while_another_voice_still_write
     continued = await repeat(ada, "continue", broken)
     assert await final_state(ada, continued["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert (await newest_replies(ada, opened["conversation"]["id"]))[0] == (
         "Alpha",
         "answer",
@@ -124,13 +124,13 @@ async def test_an_interrupted_reply_is_continued_while_another_voice_still_write
 async def test_a_reply_of_an_earlier_round_is_retried_while_a_later_round_runs(ada, upstream):
     script, release = held_reply("Later.")
     upstream.plays(refuses(401), script, says("Mended."), model="alpha")
-    [failed] = await ada.hear("One", "alpha")
+    [failed] = await ada.ask_and_wait("One", "alpha")
     second = await ada.ask("Two", "alpha", conversation_id=failed["conversation_id"])
     await wait_for_text(ada, second["turn"]["id"], "Later.")
     retried = await repeat(ada, "retry", failed)
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(second["turn"]["id"])
+    await ada.wait_for_end(second["turn"]["id"])
     contents = [
         round_["messages"][-1]["content"] for round_ in await stored_rounds(ada, failed["conversation_id"])
     ]
@@ -152,7 +152,7 @@ async def test_a_branch_regenerates_a_reply_while_its_parent_still_answers_the_r
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     assert (await ada.get(f"/api/turns/{waiting['turn']['id']}"))["state"] == "queued"
     release.set()
-    await ada.ended(waiting["turn"]["id"])
+    await ada.wait_for_end(waiting["turn"]["id"])
     assert "Once." in prompt(upstream, -1, "alpha")
     assert "Twice." not in prompt(upstream, -1, "alpha")
 
@@ -173,8 +173,8 @@ async def test_a_device_that_connects_later_gets_the_drafts_of_both_turns(ada, u
         assert {drafts[text]["turn_id"] for text in drafts} == {opened["turn"]["id"], retried["turn"]["id"]}
     for event in (release_retry, release):
         event.set()
-    await ada.ended(opened["turn"]["id"])
-    await ada.ended(retried["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
+    await ada.wait_for_end(retried["turn"]["id"])
 
 
 # ── the later steps of the mode
@@ -187,7 +187,7 @@ async def test_the_chair_reads_an_advisor_that_was_retried_before_the_synthesis(
     retried = await repeat(ada, "retry", failed)
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     chair_prompt = prompt(upstream, 2, "alpha")
     assert "Alpha after all." in chair_prompt
     assert "Absent" not in chair_prompt
@@ -201,7 +201,7 @@ async def test_the_chair_reads_the_model_that_took_over_a_seat(ada, upstream):
     retried = await repeat(ada, "retry", failed, model="voices:gamma")
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     chair_prompt = prompt(upstream, 1, "gamma")
     assert "[Beta]: Beta begins. Done." in chair_prompt
     assert "Absent" not in chair_prompt
@@ -278,7 +278,7 @@ async def test_the_next_voice_of_a_relay_reads_the_retried_reply(ada, upstream):
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     assert [request.model for request in upstream.requests].count("gamma") == 0
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert "[Alpha]: Alpha after all." in prompt(upstream, 0, "gamma")
     assert [request.model for request in upstream.requests] == ["alpha", "beta", "alpha", "gamma"]
 
@@ -291,7 +291,7 @@ async def test_a_retried_voice_takes_part_in_the_rebuttals_of_a_debate(ada, upst
     retried = await repeat(ada, "retry", failed)
     assert await final_state(ada, retried["turn"]["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert [(name, step) for name, step, _ in await newest_replies(ada, conversation)] == [
         ("Alpha", "answer"),
         ("Alpha", "rebuttal"),
@@ -307,7 +307,7 @@ async def test_two_seats_taken_over_by_one_model_are_two_voices(ada, upstream):
         upstream.plays(refuses(401), model=name)
     upstream.plays(*(script for script, _ in scripts), model="gamma")
     opened = await ada.ask("Well?", "alpha", "beta")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     retried = [
         (await repeat(ada, "retry", failed, model="voices:gamma"))["turn"]
         for failed in await ada.replies(opened["conversation"]["id"], 1)
@@ -317,7 +317,7 @@ async def test_two_seats_taken_over_by_one_model_are_two_voices(ada, upstream):
     for _, release in scripts:
         release.set()
     for turn in retried:
-        await ada.ended(turn["id"])
+        await ada.wait_for_end(turn["id"])
 
 
 # ── order, stops, limits
@@ -326,7 +326,7 @@ async def test_two_seats_taken_over_by_one_model_are_two_voices(ada, upstream):
 async def test_the_next_question_waits_for_the_retry_and_its_prompt_has_the_new_reply(ada, upstream):
     script, release_retry = held_reply("Alpha again.")
     upstream.plays(refuses(401), script, says("Next."), model="alpha")
-    [failed] = await ada.hear("One", "alpha")
+    [failed] = await ada.ask_and_wait("One", "alpha")
     retried = await repeat(ada, "retry", failed)
     await wait_for_text(ada, retried["turn"]["id"], "Alpha again.")
     queued = [
@@ -364,7 +364,7 @@ async def test_stopping_one_of_two_parallel_turns_leaves_the_other_running(ada, 
 async def test_simultaneous_retries_of_one_reply_create_one_version(world, ada, upstream):
     script, release_retry = held_reply("Alpha again.")
     upstream.plays(refuses(401), script, model="alpha")
-    [failed] = await ada.hear("One", "alpha")
+    [failed] = await ada.ask_and_wait("One", "alpha")
     second_device = await world.sign_in("ada@example.org")
     posts = [
         device.client.post(f"/api/messages/{failed['id']}/retry", json={"id": new_id()})
@@ -388,20 +388,20 @@ async def test_sending_a_running_retry_again_creates_no_second_one(ada, upstream
     assert first["turn"]["id"] == second["turn"]["id"]
     assert await final_state(ada, body["id"]) == "complete"
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert [request.model for request in upstream.requests].count("alpha") == 2
 
 
 async def test_retries_count_towards_the_limit_of_running_turns(ada, upstream):
     release = asyncio.Event()
     upstream.plays(*[refuses(401)] * 9, (Say("Again."), Hold(release), Finish()), model="alpha")
-    failed = [(await ada.hear(f"Question {n}", "alpha"))[0] for n in range(9)]
+    failed = [(await ada.ask_and_wait(f"Question {n}", "alpha"))[0] for n in range(9)]
     turn_ids = [(await repeat(ada, "retry", reply))["turn"]["id"] for reply in failed[:8]]
     refusal = await repeat(ada, "retry", failed[8], expect=429)
     assert refusal["code"] == "too_many_turns"
     release.set()
     for turn_id in turn_ids:
-        await ada.ended(turn_id)
+        await ada.wait_for_end(turn_id)
     assert (await repeat(ada, "retry", failed[8]))["turn"]["state"] == "running"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.app import new_id
 from tertulia.core.personas import SEEDED
-from tests.upstream.scripted import Seen, Upstream
+from tests.upstream.scripted import RecordedRequest, Upstream
 from tests.world import Person
 
 SAGE, SKEPTIC, STRATEGIST = SEEDED
@@ -16,7 +16,7 @@ SAGE, SKEPTIC, STRATEGIST = SEEDED
 
 async def test_the_three_built_in_personas_speak_through_an_available_model(ada, upstream):
     assert names(ada.me["personas"]) == ["The Sage", "The Skeptic", "The Strategist"]
-    replies = await ada.hear("Shall we?", voices=[{"persona_id": id} for id in SEEDED])
+    replies = await ada.ask_and_wait("Shall we?", voices=[{"persona_id": id} for id in SEEDED])
     assert [
         (reply["voice"]["name"], reply["voice"]["seat"], reply["voice"]["persona_id"]) for reply in replies
     ] == [("The Sage", 1, SAGE), ("The Skeptic", 2, SKEPTIC), ("The Strategist", 3, STRATEGIST)]
@@ -26,7 +26,7 @@ async def test_the_three_built_in_personas_speak_through_an_available_model(ada,
 
 async def test_the_persona_is_in_the_system_prompt_and_in_the_receipt(ada, upstream):
     baker = await create_persona(ada, "The Baker", "Mention bread.")
-    replies = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}, {"model": "voices:beta"}])
+    replies = await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}, {"model": "voices:beta"}])
     system = system_prompts(upstream, "alpha")[0]
     assert system.startswith("You are The Baker,")
     assert system.endswith("Your character in this conversation:\nMention bread.")
@@ -41,9 +41,9 @@ async def test_a_receipt_hides_the_instructions_of_a_private_persona_from_other_
     """They see the segment and its size. Project personas and built-in personas are not secret."""
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "editor"})
     baker = await create_persona(ada, "The Baker", "Mention bread.")
-    [reply] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])
+    [reply] = await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}])
     opened = await bob.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
-    await bob.ended(opened["turn"]["id"])
+    await bob.wait_for_end(opened["turn"]["id"])
     for version in await ada.replies(reply["conversation_id"], 1):
         own_segment, others_segment = [await persona_segment(person, version["id"]) for person in (ada, bob)]
         assert own_segment["text"].endswith("Mention bread.")
@@ -52,7 +52,7 @@ async def test_a_receipt_hides_the_instructions_of_a_private_persona_from_other_
     await ada.delete(f"/api/personas/{baker['id']}")
     assert (await persona_segment(ada, reply["id"]))["text"].endswith("Mention bread.")
     assert "bread" not in (await persona_segment(bob, reply["id"]))["text"]
-    [sage] = await ada.hear("Hello", voices=[{"persona_id": SAGE}])
+    [sage] = await ada.ask_and_wait("Hello", voices=[{"persona_id": SAGE}])
     assert await persona_segment(bob, sage["id"]) == await persona_segment(ada, sage["id"])
 
 
@@ -64,11 +64,11 @@ async def persona_segment(person: Person, message_id: str) -> dict[str, Any]:
 
 async def test_a_reply_keeps_the_persona_version_that_wrote_it(ada, upstream):
     baker = await create_persona(ada, "The Baker", "Mention bread.")
-    [first] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])
+    [first] = await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}])
     await ada.put(
         f"/api/personas/{baker['id']}", {"character": character("The Night Baker", "Mention the moon.")}
     )
-    [second] = await ada.hear(
+    [second] = await ada.ask_and_wait(
         "Again", voices=[{"persona_id": baker["id"]}], conversation_id=first["conversation_id"]
     )
     voices = [(reply["voice"]["name"], reply["voice"]["persona_version"]) for reply in (first, second)]
@@ -81,24 +81,24 @@ async def test_a_reply_keeps_the_persona_version_that_wrote_it(ada, upstream):
 
 async def test_a_retry_through_another_model_keeps_the_persona_version(ada, upstream):
     baker = await create_persona(ada, "The Baker", "Mention bread.")
-    [reply] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])
+    [reply] = await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}])
     await ada.put(f"/api/personas/{baker['id']}", {"character": character("The Baker", "Mention rolls.")})
     opened = await ada.post(
         f"/api/messages/{reply['id']}/retry", {"id": new_id(), "model": "voices:beta"}, expect=202
     )
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     retries = [reply_ for reply_ in await ada.replies(reply["conversation_id"], 1) if reply_["replaces_id"]]
     assert [reply_["voice"] for reply_ in retries] == [reply["voice"] | {"model": "voices:beta"}]
     assert "Mention bread." in system_prompts(upstream, "beta")[0]
 
 
 async def test_a_persona_can_speak_through_a_chosen_model(ada, upstream):
-    [reply] = await ada.hear("Hello", voices=[{"persona_id": SAGE, "model": "voices:gamma"}])
+    [reply] = await ada.ask_and_wait("Hello", voices=[{"persona_id": SAGE, "model": "voices:gamma"}])
     assert (reply["voice"]["name"], reply["voice"]["model"]) == ("The Sage", "voices:gamma")
 
 
 async def test_one_persona_at_two_seats_is_two_voices(ada, upstream):
-    replies = await ada.hear("Hello", voices=[{"persona_id": SAGE}, {"persona_id": SAGE}])
+    replies = await ada.ask_and_wait("Hello", voices=[{"persona_id": SAGE}, {"persona_id": SAGE}])
     assert [reply["voice"]["name"] for reply in replies] == ["The Sage", "The Sage 2"]
     assert len({reply["voice"]["id"] for reply in replies}) == len({r["voice"]["seat"] for r in replies}) == 2
 
@@ -116,7 +116,7 @@ async def test_a_project_persona_is_available_only_in_its_project(ada, upstream)
     baker = await ada.post(
         "/api/personas", {"character": character("The Baker", "Ours alone."), **ours}, expect=201
     )
-    await ada.hear("Hello", voices=[{"persona_id": baker["id"]}], project_id=project["id"])
+    await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}], project_id=project["id"])
     await ada.ask("Hello", voices=[{"persona_id": baker["id"]}], project_id=ada.home, expect=404)
     assert "The Baker" in names((await ada.get("/api/personas", project_id=project["id"]))["items"])
     assert "The Baker" not in names((await ada.get("/api/personas", project_id=ada.home))["items"])
@@ -124,7 +124,7 @@ async def test_a_project_persona_is_available_only_in_its_project(ada, upstream)
 
 async def test_a_deleted_persona_cannot_be_seated_but_its_replies_keep_its_name(ada, upstream):
     baker = await create_persona(ada, "The Baker", "Mention bread.")
-    [reply] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])
+    [reply] = await ada.ask_and_wait("Hello", voices=[{"persona_id": baker["id"]}])
     await ada.delete(f"/api/personas/{baker['id']}")
     await ada.ask("Hello", voices=[{"persona_id": baker["id"]}], expect=404)
     [stored] = await ada.replies(reply["conversation_id"], 1)
@@ -231,7 +231,7 @@ def names(personas: list[dict[str, Any]]) -> list[str]:
 def system_prompts(upstream: Upstream, model: str) -> list[str]:
     """The system prompts that a model got, one per request."""
 
-    def system_prompt(request: Seen) -> str:
+    def system_prompt(request: RecordedRequest) -> str:
         return str(request.body["messages"][0]["content"])
 
     return [system_prompt(request) for request in upstream.requests if request.model == model]

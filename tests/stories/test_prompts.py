@@ -12,7 +12,7 @@ from tertulia.app import new_id
 from tertulia.context.assemble import rebuild
 from tertulia.core.receipts import Receipt
 from tertulia.core.serialization import from_plain
-from tests.upstream.scripted import Cut, Say, Seen, Upstream, refuses, says
+from tests.upstream.scripted import Cut, RecordedRequest, Say, Upstream, refuses, says
 from tests.world import Person, running
 
 ROUNDS = 32
@@ -22,8 +22,8 @@ WORKING = {"smart": 20, "balanced": 10, "fast": 5, "cheap": 5}
 async def test_own_replies_are_assistant_messages_and_others_are_tagged_by_name(ada, upstream):
     upstream.plays(says("Tea."), says("Still tea."), model="alpha")
     upstream.plays(says("Coffee."), says("Still coffee."), model="beta")
-    first = await ada.hear("Tea or coffee?", "alpha", "beta")
-    await ada.hear("Sure?", "alpha", "beta", conversation_id=first[0]["conversation_id"])
+    first = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
+    await ada.ask_and_wait("Sure?", "alpha", "beta", conversation_id=first[0]["conversation_id"])
     alpha, beta = prompts_of(upstream, "alpha")[1], prompts_of(upstream, "beta")[1]
     assert [message["role"] for message in alpha] == ["system", "user", "assistant", "user"]
     assert [message["content"] for message in alpha[1:3]] == ["Tea or coffee?", "Tea."]
@@ -35,22 +35,22 @@ async def test_own_replies_are_assistant_messages_and_others_are_tagged_by_name(
 
 async def test_a_parallel_round_hides_the_replies_of_the_other_voices(ada, upstream):
     upstream.says("A secret of this round.", model="alpha")
-    await ada.hear("Well?", "alpha", "beta", "gamma")
+    await ada.ask_and_wait("Well?", "alpha", "beta", "gamma")
     for request in upstream.requests:
         assert "secret" not in json.dumps(request.body)
 
 
 async def test_the_system_prompt_names_the_voice(ada, upstream):
-    await ada.hear("Who are you?", "alpha", "alpha")
+    await ada.ask_and_wait("Who are you?", "alpha", "alpha")
     names = sorted(messages_of(request)[0]["content"].split(",")[0] for request in upstream.requests)
     assert names == ["You are Alpha", "You are Alpha 2"]
 
 
 async def test_two_voices_of_one_model_have_separate_assistant_messages(ada, upstream):
     upstream.plays(says("I say one thing."), says("I say another."), says("On we go."), model="alpha")
-    first = await ada.hear("Talk", "alpha", "alpha")
+    first = await ada.ask_and_wait("Talk", "alpha", "alpha")
     own = {reply["voice"]["name"]: reply["content"] for reply in first}
-    await ada.hear("Go on", "alpha", "alpha", conversation_id=first[0]["conversation_id"])
+    await ada.ask_and_wait("Go on", "alpha", "alpha", conversation_id=first[0]["conversation_id"])
     for messages in prompts_of(upstream, "alpha")[2:]:
         name = messages[0]["content"].split(",")[0].removeprefix("You are ")
         other_name = next(voice for voice in own if voice != name)
@@ -71,7 +71,7 @@ async def test_user_and_assistant_messages_alternate_in_every_case(ada, upstream
         ("Four", ["beta", "alpha"]),
         ("Five", ["alpha", "beta", "gamma"]),
     ]:
-        [reply, *_] = await ada.hear(
+        [reply, *_] = await ada.ask_and_wait(
             text, *table, **({"conversation_id": conversation} if conversation else {})
         )
         conversation = reply["conversation_id"]
@@ -86,8 +86,10 @@ async def test_user_and_assistant_messages_alternate_in_every_case(ada, upstream
 async def test_own_lane_shows_a_voice_only_the_person_and_itself(ada, upstream):
     upstream.plays(says("Mine."), says("Mine again."), model="alpha")
     upstream.plays(says("Not yours."), says("Not yours again."), model="beta")
-    first = await ada.hear("One", "alpha", "beta", visibility="own_lane")
-    await ada.hear("Two", "alpha", "beta", visibility="own_lane", conversation_id=first[0]["conversation_id"])
+    first = await ada.ask_and_wait("One", "alpha", "beta", visibility="own_lane")
+    await ada.ask_and_wait(
+        "Two", "alpha", "beta", visibility="own_lane", conversation_id=first[0]["conversation_id"]
+    )
     second = prompts_of(upstream, "alpha")[1]
     assert "Not yours" not in json.dumps(second)
     assert [message["content"] for message in second[1:3]] == ["One", "Mine."]
@@ -95,22 +97,22 @@ async def test_own_lane_shows_a_voice_only_the_person_and_itself(ada, upstream):
 
 async def test_a_later_round_can_use_the_open_visibility_again(ada, upstream):
     upstream.says("Hidden, then seen.", model="beta")
-    first = await ada.hear("One", "alpha", "beta", visibility="own_lane")
+    first = await ada.ask_and_wait("One", "alpha", "beta", visibility="own_lane")
     conversation = first[0]["conversation_id"]
-    await ada.hear("Two", "alpha", "beta", conversation_id=conversation, visibility="open")
+    await ada.ask_and_wait("Two", "alpha", "beta", conversation_id=conversation, visibility="open")
     assert "[Beta]: Hidden, then seen." in prompts_of(upstream, "alpha")[1][3]["content"]
 
 
 async def test_the_project_instructions_are_in_every_system_prompt(ada, upstream):
     await ada.put(f"/api/projects/{ada.home}", {"instructions": "Answer in rhyme."})
-    await ada.hear("Hello", "alpha", "beta")
+    await ada.ask_and_wait("Hello", "alpha", "beta")
     assert all("Answer in rhyme." in messages_of(request)[0]["content"] for request in upstream.requests)
 
 
 async def test_the_system_prompt_stays_the_same_in_every_round(ada, upstream):
-    [first] = await ada.hear("One", "alpha")
+    [first] = await ada.ask_and_wait("One", "alpha")
     for text in ("Two", "Three"):
-        await ada.hear(text, "alpha", conversation_id=first["conversation_id"])
+        await ada.ask_and_wait(text, "alpha", conversation_id=first["conversation_id"])
     assert len({messages[0]["content"] for messages in prompts_of(upstream, "alpha")}) == 1
 
 
@@ -119,9 +121,9 @@ async def test_the_system_prompt_stays_the_same_in_every_round(ada, upstream):
 )
 async def test_the_prompt_rebuilt_from_the_receipt_equals_the_prompt_that_was_sent(ada, upstream, words):
     upstream.plays(says(words, chunks=[words]))
-    first = await ada.hear(words, "alpha", "beta")
+    first = await ada.ask_and_wait(words, "alpha", "beta")
     conversation = first[0]["conversation_id"]
-    second = await ada.hear(
+    second = await ada.ask_and_wait(
         f"And {words}", "alpha", "beta", conversation_id=conversation, reply_to_id=first[1]["id"]
     )
     for reply in (*first, *second):
@@ -131,18 +133,18 @@ async def test_the_prompt_rebuilt_from_the_receipt_equals_the_prompt_that_was_se
 
 async def test_the_receipts_of_a_retry_and_a_continued_reply_rebuild_their_prompts(ada, upstream):
     upstream.plays((Say("Half"), Cut()), says(" and whole."), says("Anew."))
-    [broken] = await ada.hear("Tell", "alpha")
+    [broken] = await ada.ask_and_wait("Tell", "alpha")
     for action in ("continue", "retry"):
         opened = await ada.post(f"/api/messages/{broken['id']}/{action}", {"id": new_id()}, expect=202)
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
     replies = sorted(await ada.replies(broken["conversation_id"], 1), key=lambda r: r["created_at"])
     for reply, prompt in zip(replies, prompts_of(upstream, "alpha"), strict=True):
         assert await rebuilt_messages(ada, reply["id"]) == prompt
 
 
 async def test_the_receipt_gives_a_reason_for_each_segment(ada, upstream):
-    first = await ada.hear("One", "alpha", "beta")
-    [second] = await ada.hear("Two", "alpha", conversation_id=first[0]["conversation_id"])
+    first = await ada.ask_and_wait("One", "alpha", "beta")
+    [second] = await ada.ask_and_wait("Two", "alpha", conversation_id=first[0]["conversation_id"])
     receipt = await ada.get(f"/api/messages/{second['id']}/receipt")
     assert receipt["model"] == "voices:alpha"
     segments = [
@@ -157,12 +159,12 @@ async def test_the_receipt_gives_a_reason_for_each_segment(ada, upstream):
 
 
 async def test_a_reply_without_a_request_has_no_receipt(ada, upstream):
-    [reply] = await ada.hear("word " * 9000, "alpha")
+    [reply] = await ada.ask_and_wait("word " * 9000, "alpha")
     await ada.get(f"/api/messages/{reply['id']}/receipt", expect=404)
 
 
 async def test_a_stranger_cannot_read_a_receipt(ada, bob, upstream):
-    [reply] = await ada.hear("Private", "alpha")
+    [reply] = await ada.ask_and_wait("Private", "alpha")
     await bob.get(f"/api/messages/{reply['id']}/receipt", expect=404)
 
 
@@ -172,15 +174,15 @@ async def test_over_thirty_rounds_each_tier_keeps_its_window_and_a_stable_prefix
     row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}
     upstream.says("Noted.")
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
-        ada = await world.first()
+        ada = await world.set_up()
         await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
         opened = await ada.ask("Question 1", *WORKING)
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
         for number in range(2, ROUNDS + 1):
             turn_ = await ada.ask(
                 f"Question {number}", *WORKING, conversation_id=opened["conversation"]["id"]
             )
-            await ada.ended(turn_["turn"]["id"])
+            await ada.wait_for_end(turn_["turn"]["id"])
         for tier, working in WORKING.items():
             prompts = prompts_of(upstream, tier)
             assert len(prompts) == ROUNDS
@@ -204,9 +206,9 @@ async def test_over_thirty_rounds_each_tier_keeps_its_window_and_a_stable_prefix
 async def test_the_minimal_context_strategy_sends_fewer_rounds(ada, upstream):
     await ada.put(f"/api/projects/{ada.home}", {"settings": {"context_strategy": "minimal"}})
     upstream.says("Noted.")
-    [first] = await ada.hear("Question 1", "alpha")
+    [first] = await ada.ask_and_wait("Question 1", "alpha")
     for number in range(2, 9):
-        await ada.hear(f"Question {number}", "alpha", conversation_id=first["conversation_id"])
+        await ada.ask_and_wait(f"Question {number}", "alpha", conversation_id=first["conversation_id"])
     assert earlier_rounds(prompts_of(upstream, "alpha")[-1]) == [3, 4, 5, 6, 7]
 
 
@@ -216,20 +218,22 @@ async def test_a_repeated_review_gets_as_many_rounds_as_before(tmp_path, upstrea
     row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}
     upstream.says("Noted.")
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
-        ada = await world.first()
-        [first] = await ada.hear("Question 1", "smart")
+        ada = await world.set_up()
+        [first] = await ada.ask_and_wait("Question 1", "smart")
         conversation = {"conversation_id": first["conversation_id"]}
         for number in range(2, 12):
-            await ada.hear(f"Question {number}", "smart", **conversation)
+            await ada.ask_and_wait(f"Question {number}", "smart", **conversation)
         upstream.plays(refuses(401), says("I agree."), model="smart")
-        [answer, _] = await ada.hear("Question 12", "fast", "smart", mode="second_opinion", **conversation)
+        [answer, _] = await ada.ask_and_wait(
+            "Question 12", "fast", "smart", mode="second_opinion", **conversation
+        )
         retry = await ada.post(f"/api/messages/{answer['id']}/retry", {"id": new_id()}, expect=202)
-        await ada.ended(retry["turn"]["id"])
+        await ada.wait_for_end(retry["turn"]["id"])
     assert earlier_rounds(prompts_of(upstream, "fast")[-1])[0] == 7
     assert earlier_rounds(prompts_of(upstream, "smart")[-1]) == list(range(1, 12))
 
 
-def messages_of(request: Seen) -> list[dict[str, Any]]:
+def messages_of(request: RecordedRequest) -> list[dict[str, Any]]:
     return list(request.body["messages"])
 
 
@@ -263,7 +267,7 @@ async def test_every_page_has_the_mode_and_visibility_of_its_rounds(ada, upstrea
     for mode, visibility in settings_:
         more = {} if conversation is None else {"conversation_id": conversation}
         voices = ("alpha", "beta") if mode == "parallel" else ("alpha",)
-        replies = await ada.hear("Well?", *voices, mode=mode, visibility=visibility, **more)
+        replies = await ada.ask_and_wait("Well?", *voices, mode=mode, visibility=visibility, **more)
         conversation = replies[0]["conversation_id"]
     page = await ada.get(f"/api/conversations/{conversation}")
     older = await ada.get(f"/api/conversations/{conversation}/messages", before=page["next_before"])

@@ -58,7 +58,7 @@ def environ(upstream: Upstream) -> dict[str, str]:
 async def ann(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Person]:
     """A person on a server that has a key for each provider."""
     async with running(tmp_path, environ) as world:
-        yield await world.first("Ann")
+        yield await world.set_up("Ann")
 
 
 async def test_a_receipt_rebuilds_the_request_of_every_reply_in_every_mode(
@@ -66,7 +66,7 @@ async def test_a_receipt_rebuilds_the_request_of_every_reply_in_every_mode(
 ) -> None:
     upstream.says("Words \u202e of 日本 and\n\nmore.")
     attachments = [await ann.attach("sea.png", PHOTO), await ann.attach("notes.md", b"# Tea\n\nOolong.")]
-    replies = await ann.hear(
+    replies = await ann.ask_and_wait(
         "What is this?", *VOICES, attachments=[attachment["id"] for attachment in attachments]
     )
     conversation_id = replies[0]["conversation_id"]
@@ -78,7 +78,9 @@ async def test_a_receipt_rebuilds_the_request_of_every_reply_in_every_mode(
         ("peer_review", (GEMINI, RESPONSES)),
         ("relay", pair),
     ):
-        replies += await ann.hear(f"And in {mode}?", *table, mode=mode, conversation_id=conversation_id)
+        replies += await ann.ask_and_wait(
+            f"And in {mode}?", *table, mode=mode, conversation_id=conversation_id
+        )
     steps = {reply["step"] for reply in replies}
     assert steps >= {"answer", "rebuttal", "critique", "review", "synthesis", "outline"}
     for reply in replies:
@@ -99,7 +101,7 @@ async def test_a_receipt_rebuilds_failed_stopped_continued_and_shortened_request
         for status in ("failed", "interrupted"):
             await wait_for_item(tab, topic, partial(is_reply_with, status))
     await ann.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
-    await ann.ended(opened["turn"]["id"])
+    await ann.wait_for_end(opened["turn"]["id"])
     first = await ann.replies(opened["conversation"]["id"], 1)
     assert [reply["status"] for reply in first] == ["failed", "interrupted", "stopped"]
     for reply, action, more in (
@@ -109,7 +111,7 @@ async def test_a_receipt_rebuilds_failed_stopped_continued_and_shortened_request
         second_turn = await ann.post(
             f"/api/messages/{reply['id']}/{action}", {"id": new_id()} | more, expect=202
         )
-        await ann.ended(second_turn["turn"]["id"])
+        await ann.wait_for_end(second_turn["turn"]["id"])
     replies = await ann.replies(opened["conversation"]["id"], 1)
     assert len(replies) == 5
     for reply in replies:
@@ -122,7 +124,7 @@ async def test_a_receipt_rebuilds_the_thinking_effort_of_a_request(
 ) -> None:
     keys = [key for key in VOICES | SWITCHED if effort in await efforts_of(ann, key)]
     assert keys, effort
-    replies = await ann.hear("Well?", voices=[{"model": key, "effort": effort} for key in keys])
+    replies = await ann.ask_and_wait("Well?", voices=[{"model": key, "effort": effort} for key in keys])
     for reply in replies:
         assert reply["voice"]["effort"] == effort
         assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply)
@@ -141,17 +143,17 @@ async def test_a_receipt_rebuilds_requests_of_branches_summaries_and_replays(
     ann: Person, upstream: Upstream, environ: dict[str, str]
 ) -> None:
     upstream.says("Words.")
-    [first] = await ann.hear("Tea?", CHAT)
+    [first] = await ann.ask_and_wait("Tea?", CHAT)
     source = first["conversation_id"]
     references = {"reply_to_id": first["id"], "quotes": [{"message_id": first["id"], "text": "Words"}]}
-    await ann.hear("Sure?", CHAT, conversation_id=source, **references)
+    await ann.ask_and_wait("Sure?", CHAT, conversation_id=source, **references)
     retry = await ann.post(f"/api/messages/{first['id']}/retry", {"id": new_id()}, expect=202)
-    await ann.ended(retry["turn"]["id"])
+    await ann.wait_for_end(retry["turn"]["id"])
     branch = retry["conversation"]["id"]
     assert branch != source, "an earlier round is asked again in a branch"
     body = {"id": new_id(), "voice": {"model": CLAUDE}}
     summary = await ann.post(f"/api/conversations/{branch}/bring-back", body, expect=202)
-    await ann.ended(summary["turn"]["id"])
+    await ann.wait_for_end(summary["turn"]["id"])
     replay = await start_replay(ann, source, voices=[{"model": GEMINI}])
     assert (await wait_for_replay(ann, replay["conversation"]["id"]))["state"] == "complete"
     conversations = (source, branch, replay["conversation"]["id"])
@@ -175,7 +177,7 @@ async def test_a_receipt_rebuilds_the_prompt_of_the_built_in_model(tmp_path: Pat
     model_downloads.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
     model_downloads.folder(tmp_path).symlink_to(model_downloads.folder(HOME))
     async with running(tmp_path, {}) as world:
-        ann = await world.first("Ann")
+        ann = await world.set_up("Ann")
         opened = await ann.ask("What is the capital of France?", SMOLLM2.key)
         conversation_id = opened["conversation"]["id"]
         await ann.put(

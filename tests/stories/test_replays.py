@@ -42,7 +42,7 @@ async def test_a_replay_from_a_later_round_inherits_the_earlier_rounds(ada, upst
 
 
 async def test_a_replay_keeps_the_settings_that_are_not_overridden(ada, upstream):
-    first = await ada.hear("Tea?", "alpha", "beta", mode="relay", visibility="own_lane")
+    first = await ada.ask_and_wait("Tea?", "alpha", "beta", mode="relay", visibility="own_lane")
     started = await start_replay(ada, first[0]["conversation_id"])
     branch = started["conversation"]["id"]
     await wait_for_replay(ada, branch)
@@ -54,7 +54,7 @@ async def test_a_replay_keeps_the_settings_that_are_not_overridden(ada, upstream
 
 async def test_a_replay_keeps_the_attachments(ada, upstream):
     attachment = await ada.attach("notes.md", b"The number is 741.")
-    [reply] = await ada.hear("Which?", "alpha", attachments=[attachment["id"]])
+    [reply] = await ada.ask_and_wait("Which?", "alpha", attachments=[attachment["id"]])
     started = await start_replay(ada, reply["conversation_id"], voices=[{"model": "voices:beta"}])
     await wait_for_replay(ada, started["conversation"]["id"])
     assert "The number is 741." in str(upstream.requests[-1].body)
@@ -63,10 +63,10 @@ async def test_a_replay_keeps_the_attachments(ada, upstream):
 async def test_a_replay_has_an_estimate_and_stops_before_the_cost_cap(tmp_path, upstream):
     environ = {"OPENAI_API_KEY": "a key", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
-        first = await ada.hear("Tea?", "openai:gpt-4o")
+        ada = await world.set_up("Ada")
+        first = await ada.ask_and_wait("Tea?", "openai:gpt-4o")
         source = first[0]["conversation_id"]
-        await ada.hear("Sure?", "openai:gpt-4o", conversation_id=source)
+        await ada.ask_and_wait("Sure?", "openai:gpt-4o", conversation_id=source)
         body = {"id": new_id(), "voices": [{"model": "openai:gpt-4o"}]}
         price = await ada.post(f"/api/conversations/{source}/replay/estimate", body)
         assert price["rounds"] == 2
@@ -93,7 +93,7 @@ async def test_stopping_a_replay_stops_its_running_turn(ada, upstream):
     before = len(upstream.requests)
     started = await start_replay(ada, source, voices=[{"model": "voices:beta"}])
     branch = started["conversation"]["id"]
-    await upstream.heard(before + 1)
+    await upstream.wait_for_request(before + 1)
     stopped = await ada.post(f"/api/conversations/{branch}/replay/stop")
     assert (stopped["replay"]["state"], stopped["replay"]["reason"]) == ("stopped", "Stopped by a person.")
     await wait_for_replay(ada, branch)
@@ -126,7 +126,7 @@ async def test_a_replay_keeps_the_references_that_its_branch_inherits(ada, upstr
         "reply_to_id": first_reply["id"],
         "quotes": [{"message_id": first_reply["id"], "text": "Yes."}],
     }
-    await ada.hear("Why?", "alpha", conversation_id=source, **references)
+    await ada.ask_and_wait("Why?", "alpha", conversation_id=source, **references)
     from_round_3 = await start_replay(ada, source, from_round=3)
     await wait_for_replay(ada, from_round_3["conversation"]["id"])
     assert '[Replying to Alpha: "Yes."]' in str(upstream.requests[-1].body)
@@ -140,7 +140,7 @@ async def test_a_replay_keeps_the_references_that_its_branch_inherits(ada, upstr
 async def test_a_replayed_persona_speaks_through_the_same_model(ada, upstream):
     sage = (await ada.get("/api/personas"))["items"][0]["id"]
     opened = await ada.ask("Tea?", voices=[{"persona_id": sage, "model": "voices:gamma"}])
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     started = await start_replay(ada, opened["conversation"]["id"])
     await wait_for_replay(ada, started["conversation"]["id"])
     [reply] = await ada.replies(started["conversation"]["id"], 1)
@@ -149,7 +149,7 @@ async def test_a_replayed_persona_speaks_through_the_same_model(ada, upstream):
 
 async def test_a_replay_skips_deleted_rounds(ada, upstream):
     source = await create_conversation(ada, upstream)
-    await ada.hear("Why?", "alpha", conversation_id=source)
+    await ada.ask_and_wait("Why?", "alpha", conversation_id=source)
     rounds = (await ada.get(f"/api/conversations/{source}"))["rounds"]
     await ada.delete(f"/api/messages/{rounds[1]['messages'][0]['id']}")
     price = await ada.post(f"/api/conversations/{source}/replay/estimate", {"id": new_id()})
@@ -167,12 +167,12 @@ async def test_a_replay_skips_deleted_rounds(ada, upstream):
 async def test_a_replay_stops_when_its_source_is_deleted(ada, upstream):
     root = await create_conversation(ada, upstream)
     source = (await ada.post(f"/api/conversations/{root}/branches", {"at_round": 2}, expect=201))["id"]
-    await ada.hear("Why?", "alpha", conversation_id=source)
+    await ada.ask_and_wait("Why?", "alpha", conversation_id=source)
     release = asyncio.Event()
     upstream.plays((Say("Half"), Hold(release), Finish()), model="beta")
     before = len(upstream.requests)
     started = await start_replay(ada, source, voices=[{"model": "voices:beta"}])
-    await upstream.heard(before + 1)
+    await upstream.wait_for_request(before + 1)
     await ada.delete(f"/api/conversations/{source}")
     release.set()
     replay = await wait_for_replay(ada, started["conversation"]["id"])
@@ -187,7 +187,7 @@ async def test_a_replay_stops_when_a_person_asks_in_its_branch(ada, upstream):
     before = len(upstream.requests)
     started = await start_replay(ada, source, voices=[{"model": "voices:beta"}])
     branch = started["conversation"]["id"]
-    await upstream.heard(before + 1)
+    await upstream.wait_for_request(before + 1)
     await ada.ask("Or coffee?", "alpha", conversation_id=branch)
     release.set()
     replay = await wait_for_replay(ada, branch)
@@ -204,7 +204,7 @@ async def test_stopping_the_running_turn_stops_the_replay(ada, upstream):
     before = len(upstream.requests)
     started = await start_replay(ada, source, voices=[{"model": "voices:beta"}])
     branch = started["conversation"]["id"]
-    await upstream.heard(before + 1)
+    await upstream.wait_for_request(before + 1)
     [turn] = (await ada.get(f"/api/conversations/{branch}"))["turns"]
     await ada.post(f"/api/turns/{turn['id']}/stop", expect=202)
     replay = await wait_for_replay(ada, branch)
@@ -233,11 +233,13 @@ async def test_the_estimate_of_an_invalid_replay_is_refused(ada, upstream):
 async def test_the_estimate_of_a_replay_counts_attachments_in_their_rounds(tmp_path, upstream):
     environ = {"OPENAI_API_KEY": "a key", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
-        [first] = await ada.hear("Tea?", "openai:gpt-4o")
+        ada = await world.set_up("Ada")
+        [first] = await ada.ask_and_wait("Tea?", "openai:gpt-4o")
         source = first["conversation_id"]
         attachment = await ada.attach("notes.md", b"The number is seven hundred. " * 500)
-        await ada.hear("Which?", "openai:gpt-4o", conversation_id=source, attachments=[attachment["id"]])
+        await ada.ask_and_wait(
+            "Which?", "openai:gpt-4o", conversation_id=source, attachments=[attachment["id"]]
+        )
         price = await ada.post(f"/api/conversations/{source}/replay/estimate", {"id": new_id()})
         light, heavy = price["per_round"]
         assert heavy > light + 5_000
@@ -247,7 +249,7 @@ async def test_the_estimate_of_a_replay_counts_attachments_in_their_rounds(tmp_p
 
 
 async def test_a_replay_of_a_blind_round_is_blind_unless_its_mode_shows_names(ada, upstream):
-    replies = await ada.hear("Tea?", "alpha", "beta", is_blind=True)
+    replies = await ada.ask_and_wait("Tea?", "alpha", "beta", is_blind=True)
     await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "tie"})
     for settings_, is_blind in (({}, True), ({"mode": "relay"}, False)):
         started = await start_replay(ada, replies[0]["conversation_id"], **settings_)
@@ -262,7 +264,7 @@ async def test_a_replay_continues_after_a_restart_and_retries_the_interrupted_tu
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     release = asyncio.Event()
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         source = await create_conversation(ada, upstream)
         upstream.plays(
             (Say("Half"), Hold(release), Finish()), says("Whole."), says("Beta two."), model="beta"
@@ -270,7 +272,7 @@ async def test_a_replay_continues_after_a_restart_and_retries_the_interrupted_tu
         before = len(upstream.requests)
         started = await start_replay(ada, source, voices=[{"model": "voices:beta"}])
         branch = started["conversation"]["id"]
-        await upstream.heard(before + 1)
+        await upstream.wait_for_request(before + 1)
     async with running(tmp_path, environ) as world:
         ada = await world.sign_in("ada@example.org")
         replay = await wait_for_replay(ada, branch)
@@ -288,14 +290,14 @@ async def test_a_replay_of_a_suspended_person_does_not_continue_after_a_restart(
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     release = asyncio.Event()
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
-        bob = await world.another(ada, "Bob")
+        ada = await world.set_up("Ada")
+        bob = await world.create_account(ada, "Bob")
         source = await create_conversation(bob, upstream)
         upstream.plays((Say("Half"), Hold(release), Finish()), model="beta")
         before = len(upstream.requests)
         started = await start_replay(bob, source, voices=[{"model": "voices:beta"}])
         branch = started["conversation"]["id"]
-        await upstream.heard(before + 1)
+        await upstream.wait_for_request(before + 1)
         await ada.put(f"/api/users/{bob.id}", {"suspended": True})
     async with running(tmp_path, environ) as world:
         ada = await world.sign_in("ada@example.org")
@@ -312,10 +314,10 @@ async def test_a_replay_repeats_the_summary_of_a_branch(ada, upstream):
     source = await create_conversation(ada, upstream)
     branch = await ada.post(f"/api/conversations/{source}/branches", {"at_round": 1}, expect=201)
     upstream.plays(says("Seven leagues."), says("It came to seven."), model="alpha")
-    await ada.hear("How far?", "alpha", conversation_id=branch["id"])
+    await ada.ask_and_wait("How far?", "alpha", conversation_id=branch["id"])
     body = {"id": new_id(), "voice": {"model": "voices:alpha"}}
     opened = await ada.post(f"/api/conversations/{branch['id']}/bring-back", body, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     table = {"voices": [{"model": "voices:beta"}, {"model": "voices:gamma"}], "mode": "relay"}
     started = await start_replay(ada, source, from_round=3, **table)
     assert (await wait_for_replay(ada, started["conversation"]["id"]))["state"] == "complete"
@@ -336,9 +338,9 @@ async def test_a_replay_repeats_the_summary_of_a_branch(ada, upstream):
 
 async def create_conversation(person: Person, upstream: Any) -> str:
     upstream.plays(says("Yes."), says("Alpha two."), model="alpha")
-    [first] = await person.hear("Tea?", "alpha")
+    [first] = await person.ask_and_wait("Tea?", "alpha")
     conversation: str = first["conversation_id"]
-    await person.hear("Sure?", "alpha", conversation_id=conversation)
+    await person.ask_and_wait("Sure?", "alpha", conversation_id=conversation)
     return conversation
 
 

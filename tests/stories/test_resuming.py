@@ -205,7 +205,7 @@ async def test_an_unknown_event_id_gets_a_snapshot_of_the_turn(ada, upstream, ev
 
 async def test_an_oversized_event_id_is_refused(ada, upstream):
     opened = await ada.ask("Talk", "alpha")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     headers = {"Last-Event-ID": "9" * 10_000}
     response = await ada.client.get(f"/api/turns/{opened['turn']['id']}/events", headers=headers)
     assert response.status_code == 422
@@ -225,7 +225,7 @@ async def test_a_client_that_connects_late_gets_the_end_and_the_stream_closes(
 ):
     upstream.plays(script)
     opened = await ada.ask("Talk", "alpha")
-    events = await ada.ended(opened["turn"]["id"])
+    events = await ada.wait_for_end(opened["turn"]["id"])
     async with soon():
         remaining = [event async for event in ada.follow(opened["turn"]["id"], after=events[1].id)]
         after_end = [event async for event in ada.follow(opened["turn"]["id"], after=events[-1].id)]
@@ -240,11 +240,11 @@ async def test_after_a_restart_the_stream_sends_the_stored_end_of_the_turn(tmp_p
     upstream.plays((Say("Half a"), Stall()), says("Whole."))
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     async with running(tmp_path, environ) as world:
-        ada = await world.first()
+        ada = await world.set_up()
         interrupted = await ada.ask("Talk", "alpha")
         await wait_for_text(ada, interrupted["turn"]["id"], "Half a")
         finished = await ada.ask("Talk", "beta")
-        event_ids = [event.id for event in await ada.ended(finished["turn"]["id"])]
+        event_ids = [event.id for event in await ada.wait_for_end(finished["turn"]["id"])]
     async with running(tmp_path, environ) as restarted:
         ada = await restarted.sign_in("ada@example.org")
         for opened, state, content in (
@@ -263,7 +263,7 @@ async def test_a_websocket_resumes_after_a_restart_without_a_gap(tmp_path, upstr
     upstream.plays((Say("Half a"), Stall()), says("Whole."))
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     async with running(tmp_path, environ) as world:
-        ada = await world.first()
+        ada = await world.set_up()
         opened = await ada.ask("Talk", "alpha")
         place = f"conversation:{opened['conversation']['id']}"
         device = Device(cursors={place: 0})
@@ -285,7 +285,7 @@ async def test_a_websocket_resumes_after_a_restart_without_a_gap(tmp_path, upstr
 @pytest.mark.parametrize("after", [-1, 10_000, 1 << 70])
 async def test_an_invalid_cursor_is_answered_with_a_reset(ada, upstream, after):
     opened = await ada.ask("Talk", "alpha")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     place = f"conversation:{opened['conversation']['id']}"
     async with ada.live() as tab:
         assert await tab.follow(place, after) == [{"type": "reset", "place": place}]

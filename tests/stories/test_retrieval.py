@@ -49,7 +49,7 @@ async def test_the_prompt_contains_the_file_passage_that_answers_the_question(ad
         ada, "docs/tea.md", "# Steeping\n\nThe oolong is steeped at ninety degrees for three minutes.\n"
     )
     await wait_until_indexed(ada, file["id"])
-    (reply,) = await ada.hear("How hot should the oolong be?", "alpha")
+    (reply,) = await ada.ask_and_wait("How hot should the oolong be?", "alpha")
     prompt = prompt_text(upstream.last)
     assert "From docs/tea.md [docs/tea.md:1-3]:" in prompt
     assert "ninety degrees" in prompt
@@ -64,7 +64,7 @@ async def test_a_file_marked_always_is_in_every_prompt_in_full(ada, upstream):
     assert answer.status_code == 200, answer.text
     request = {"text": "", "voices": [{"model": "voices:alpha"}], "project_id": ada.home}
     (estimate,) = (await ada.post("/api/estimate", request))["items"]
-    (reply,) = await ada.hear("Hello", "alpha")
+    (reply,) = await ada.ask_and_wait("Hello", "alpha")
     assert "The file rules.md, whole [rules.md:1-1]:\n```\nAnswer in the voice of a pirate." in prompt_text(
         upstream.last
     )
@@ -76,23 +76,27 @@ async def test_a_file_marked_always_is_in_every_prompt_in_full(ada, upstream):
 async def test_a_removed_passage_is_absent_from_the_prompt_of_the_retry(ada, upstream):
     file = await upload(ada, "plan.md", "The launch is planned for the third of May, at the harbour.\n")
     await wait_until_indexed(ada, file["id"])
-    (reply,) = await ada.hear("When is the launch planned?", "alpha")
+    (reply,) = await ada.ask_and_wait("When is the launch planned?", "alpha")
     segments = [s for s in (await receipt_of(ada, reply))["segments"] if "harbour" in s["text"]]
     retry = {"id": new_id(), "without": [segments[0]["source_id"]]}
     opened = await ada.post(f"/api/messages/{reply['id']}/retry", retry, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert "harbour" not in prompt_text(upstream.last)
 
 
 async def test_an_old_round_that_fits_the_question_is_in_the_prompt_in_full(ada, upstream):
     upstream.says("The password of the old lighthouse is marigold.", model="alpha")
-    (first,) = await ada.hear("What is the password of the lighthouse?", "alpha")
+    (first,) = await ada.ask_and_wait("What is the password of the lighthouse?", "alpha")
     conversation_id = first["conversation_id"]
     upstream.says("Noted.", model="alpha")
     for number in range(2, 20):
-        await ada.hear(f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id)
+        await ada.ask_and_wait(
+            f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id
+        )
     await index_round(ada.world.tertulia.dependencies, f"{conversation_id}:1")
-    (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
+    (reply,) = await ada.ask_and_wait(
+        "Which password had the lighthouse?", "alpha", conversation_id=conversation_id
+    )
     prompt = prompt_text(upstream.last)
     assert "Earlier in this conversation [round 1]:" in prompt
     assert "[Alpha]: The password of the old lighthouse is marigold." in prompt
@@ -105,6 +109,6 @@ async def test_switching_retrieval_off_removes_passages_from_the_prompt(ada, ups
     await wait_until_indexed(ada, file["id"])
     settings = {"retrieval_config": {"enabled": False}}
     await ada.put(f"/api/projects/{ada.home}", {"settings": settings})
-    await ada.hear("How hot should the oolong be?", "alpha")
+    await ada.ask_and_wait("How hot should the oolong be?", "alpha")
     assert "ninety degrees" not in prompt_text(upstream.last)
     assert "docs/tea.md" in prompt_text(upstream.last)

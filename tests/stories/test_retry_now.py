@@ -27,7 +27,7 @@ async def test_the_author_can_end_the_wait_before_a_retry_and_a_stranger_cannot(
     assert len(upstream.requests) == 1
     turn = await ada.post(f"/api/turns/{turn_id}/retry-now", {"reply_id": reply_id}, expect=202)
     assert (turn["id"], turn["state"]) == (turn_id, "running")
-    await ada.ended(turn_id)
+    await ada.wait_for_end(turn_id)
     [reply] = await ada.replies(opened["conversation"]["id"], 1)
     assert (reply["content"], reply["status"]) == ("Here.", "complete")
 
@@ -35,6 +35,6 @@ async def test_the_author_can_end_the_wait_before_a_retry_and_a_stranger_cannot(
 async def test_ending_the_wait_of_a_finished_turn_changes_nothing(ada, upstream):
     upstream.says("Done.")
     opened = await ada.ask("Quick", "alpha")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     turn = await ada.post(f"/api/turns/{opened['turn']['id']}/retry-now", expect=202)
     assert turn["state"] == "complete"

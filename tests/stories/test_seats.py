@@ -11,12 +11,12 @@ from tests.world import Person
 async def ask_and_get_seats(
     person: Person, conversation_id: str, text: str, *models: str, **more: Any
 ) -> dict[str, int]:
-    replies = await person.hear(text, *models, conversation_id=conversation_id, **more)
+    replies = await person.ask_and_wait(text, *models, conversation_id=conversation_id, **more)
     return {reply["voice"]["name"]: reply["voice"]["seat"] for reply in replies}
 
 
 async def start_conversation(person: Person) -> str:
-    replies = await person.hear("Good morning?", "alpha", "beta")
+    replies = await person.ask_and_wait("Good morning?", "alpha", "beta")
     conversation_id: str = replies[0]["conversation_id"]
     return conversation_id
 

@@ -57,7 +57,7 @@ async def test_clients_that_never_read_are_disconnected_and_can_resume(tmp_path,
     upstream.plays(says("", chunks=[CHUNK] * CHUNKS))
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     async with running(tmp_path, environ, patience_ms=300) as world:
-        ada = await world.first()
+        ada = await world.set_up()
         opened = await ada.ask("Say it all", "alpha")
         place = f"conversation:{opened['conversation']['id']}"
         connections = [await open_unread_connection(world, ada, opened, n % 2 == 0) for n in range(4)]
@@ -85,7 +85,7 @@ async def sign_in_without_timeout(world: World) -> Person:
 async def test_a_websocket_that_sends_without_reading_is_paused(world, ada, upstream):
     """Each short frame asks for half a megabyte; the server reads on only when the client reads."""
     opened = await ada.ask("x" * 500_000, "alpha")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     place = f"conversation:{opened['conversation']['id']}"
     bytes_before = memory_bytes()
     connection = await open_unread_connection(world, ada, opened, is_socket=True)
@@ -94,7 +94,7 @@ async def test_a_websocket_that_sends_without_reading_is_paused(world, ada, upst
         async with soon():
             await asyncio.get_running_loop().sock_sendall(connection, follow_frame * 400)
         for _ in range(10):
-            [reply] = await ada.hear("And the others?", "beta")
+            [reply] = await ada.ask_and_wait("And the others?", "beta")
             assert reply["status"] == "complete"
         assert memory_bytes() - bytes_before < EACH_BYTES * 8
     finally:
@@ -103,10 +103,10 @@ async def test_a_websocket_that_sends_without_reading_is_paused(world, ada, upst
 
 async def test_a_client_that_missed_more_than_a_page_gets_a_reset(ada, upstream):
     opened = await ada.ask("x" * 900_000, "alpha")
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     conversation = opened["conversation"]["id"]
     for _ in range(2):
-        await ada.hear("x" * 900_000, "alpha", conversation_id=conversation)
+        await ada.ask_and_wait("x" * 900_000, "alpha", conversation_id=conversation)
     async with ada.live() as tab:
         items = await tab.follow(f"conversation:{conversation}")
         assert [item["type"] for item in items] == ["reset"]

@@ -37,7 +37,7 @@ async def test_no_text_is_sent_after_a_stop(ada, upstream):
     await wait_for_text(ada, opened["turn"]["id"], "Before.")
     await stop(ada, opened["turn"]["id"])
     release.set()
-    events = await ada.ended(opened["turn"]["id"])
+    events = await ada.wait_for_end(opened["turn"]["id"])
     assert "".join(event.data.get("text", "") for event in events if event.name == "delta") == "Before."
     [reply] = await ada.replies(opened["conversation"]["id"], 1)
     assert reply["content"] == "Before."
@@ -64,7 +64,7 @@ async def test_one_reply_can_be_stopped_while_the_other_goes_on(ada, upstream):
 async def test_a_stop_before_the_first_text_closes_the_request(ada, upstream):
     upstream.plays((Stall(),))
     opened = await ada.ask("Silent?", "alpha")
-    request = await upstream.heard()
+    request = await upstream.wait_for_request()
     async with soon():
         await stop(ada, opened["turn"]["id"])
         await request.closed.wait()
@@ -140,4 +140,4 @@ async def test_a_stranger_cannot_stop_a_turn(ada, bob, upstream):
     await bob.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=404)
     assert not upstream.last.closed.is_set()
     await stop(ada, opened["turn"]["id"])
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])

@@ -29,15 +29,15 @@ def cheapest_model(world) -> str:
 
 
 async def test_the_question_is_the_title_when_no_model_can_write_one(ada, upstream):
-    [reply] = await ada.hear("**Why** is the sky blue? I always wondered.", "alpha")
+    [reply] = await ada.ask_and_wait("**Why** is the sky blue? I always wondered.", "alpha")
     assert await settled_title(ada, reply["conversation_id"]) == "Why is the sky blue?"
     assert len(upstream.requests) == 1
 
 
 async def test_the_cheapest_capable_model_writes_the_title(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.says('"Blue Skies."\n\nHope that helps!', model=cheapest_model(priced))
-    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    [reply] = await ada.ask_and_wait("Why is the sky blue?", "openai:gpt-4o")
     assert await settled_title(ada, reply["conversation_id"]) == "Blue Skies"
     title_request = upstream.requests[1]
     assert title_request.model == cheapest_model(priced)
@@ -45,9 +45,9 @@ async def test_the_cheapest_capable_model_writes_the_title(priced, upstream):
 
 
 async def test_the_cost_of_a_title_is_recorded_in_usage(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.plays(says("Blue Skies", usage=Usage(sent=50, said=3)), model=cheapest_model(priced))
-    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    [reply] = await ada.ask_and_wait("Why is the sky blue?", "openai:gpt-4o")
     await settled_title(ada, reply["conversation_id"])
     rows = await priced.tertulia.db.read(
         lambda tx: tx.execute(text("SELECT purpose, model, user_id, input_tokens, cost_micros FROM usage"))
@@ -60,18 +60,18 @@ async def test_the_cost_of_a_title_is_recorded_in_usage(priced, upstream):
 
 
 async def test_a_title_request_times_out_and_the_question_stays_the_title(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.plays((Stall(),), model=cheapest_model(priced))
-    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
-    await upstream.heard(2)
+    [reply] = await ada.ask_and_wait("Why is the sky blue?", "openai:gpt-4o")
+    await upstream.wait_for_request(2)
     await title(priced.tertulia.dependencies, reply["conversation_id"], patience_s=0)
     assert await settled_title(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 
 async def test_a_failed_title_request_leaves_the_question_as_the_title(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.plays(refuses(401), model=cheapest_model(priced))
-    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    [reply] = await ada.ask_and_wait("Why is the sky blue?", "openai:gpt-4o")
     assert await settled_title(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 
@@ -82,16 +82,16 @@ async def test_a_title_set_before_the_first_answer_is_kept(ada, upstream):
     path = f"/api/conversations/{opened['conversation']['id']}"
     await ada.put(f"{path}/title", {"title": "My own name"})
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     assert (await ada.get(path))["conversation"]["title"] == "My own name"
 
 
 async def test_a_title_set_during_the_title_request_is_kept(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     release = asyncio.Event()
     upstream.plays((Hold(release), Say("A model's name"), Finish()), model=cheapest_model(priced))
     opened = await ada.ask("Will you name it?", "openai:gpt-4o")
-    request = await upstream.heard(2)
+    request = await upstream.wait_for_request(2)
     path = f"/api/conversations/{opened['conversation']['id']}"
     await ada.put(f"{path}/title", {"title": "My own name"})
     release.set()
@@ -101,11 +101,11 @@ async def test_a_title_set_during_the_title_request_is_kept(priced, upstream):
 
 
 async def test_a_conversation_deleted_during_the_title_request_stays_deleted(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     release = asyncio.Event()
     upstream.plays((Hold(release), Say("A late name"), Finish()), model=cheapest_model(priced))
     opened = await ada.ask("Will you name it?", "openai:gpt-4o")
-    request = await upstream.heard(2)
+    request = await upstream.wait_for_request(2)
     await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
     release.set()
     await request.over.wait()
@@ -114,9 +114,11 @@ async def test_a_conversation_deleted_during_the_title_request_stays_deleted(pri
 
 
 async def test_a_second_round_does_not_change_the_title(ada, upstream):
-    [reply] = await ada.hear("The first question", "alpha")
+    [reply] = await ada.ask_and_wait("The first question", "alpha")
     assert await settled_title(ada, reply["conversation_id"]) == "The first question"
-    [second] = await ada.hear("The second question", "alpha", conversation_id=reply["conversation_id"])
+    [second] = await ada.ask_and_wait(
+        "The second question", "alpha", conversation_id=reply["conversation_id"]
+    )
     page = await ada.get(f"/api/conversations/{second['conversation_id']}")
     assert page["conversation"]["title"] == "The first question"
 
@@ -124,8 +126,8 @@ async def test_a_second_round_does_not_change_the_title(ada, upstream):
 async def test_a_conversation_whose_first_round_failed_keeps_its_first_question_as_title(ada, upstream):
     upstream.plays(refuses(401), says("Here."))
     opened = await ada.ask("Anyone there?", "alpha")
-    await ada.ended(opened["turn"]["id"])
-    await ada.hear("And now?", "alpha", conversation_id=opened["conversation"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
+    await ada.ask_and_wait("And now?", "alpha", conversation_id=opened["conversation"]["id"])
     assert await settled_title(ada, opened["conversation"]["id"]) == "Anyone there?"
 
 
@@ -150,21 +152,21 @@ async def test_the_title_is_the_question_as_soon_as_the_turn_is_opened(ada, upst
 
 
 async def test_a_stopped_first_round_gets_its_title_after_the_next_round(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.says("Blue Skies", model=cheapest_model(priced))
     upstream.plays((Say("Because"), Stall()), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
-    await upstream.heard()  # else the stopped turn would leave its script to the next one
+    await upstream.wait_for_request()  # else the stopped turn would leave its script to the next one
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     conversation = opened["conversation"]["id"]
     assert await settled_title(ada, conversation) == "Why is the sky blue?"
-    await ada.hear("And at night?", "openai:gpt-4o", conversation_id=conversation)
+    await ada.ask_and_wait("And at night?", "openai:gpt-4o", conversation_id=conversation)
     assert await settled_title(ada, conversation) == "Blue Skies"
 
 
 async def test_an_old_conversation_without_a_title_gets_its_first_question_as_title(ada, upstream):
-    [reply] = await ada.hear("The first question", "alpha")
+    [reply] = await ada.ask_and_wait("The first question", "alpha")
     conversation = reply["conversation_id"]
     await settled_title(ada, conversation)
     await ada.world.tertulia.db.write(
@@ -175,25 +177,25 @@ async def test_an_old_conversation_without_a_title_gets_its_first_question_as_ti
 
 
 async def test_prompts_contain_a_written_title_but_not_the_question_used_as_title(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.says("Blue Skies", model=cheapest_model(priced))
-    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    [reply] = await ada.ask_and_wait("Why is the sky blue?", "openai:gpt-4o")
     assert 'of "' not in str(upstream.requests[0].body)
     await settled_title(ada, reply["conversation_id"])
-    await ada.hear("And at night?", "openai:gpt-4o", conversation_id=reply["conversation_id"])
+    await ada.ask_and_wait("And at night?", "openai:gpt-4o", conversation_id=reply["conversation_id"])
     assert '(Round 2 of "Blue Skies".)' in str(upstream.last.body["messages"][-1]["content"])
 
 
 async def test_a_title_set_by_a_person_is_kept_in_later_rounds(priced, upstream):
-    ada = await priced.first()
+    ada = await priced.set_up()
     upstream.plays((Stall(),), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
     path = f"/api/conversations/{opened['conversation']['id']}"
     await ada.put(f"{path}/title", {"title": "Why is the sky blue?"})
-    await upstream.heard()  # else the stopped turn would leave its script to the next one
+    await upstream.wait_for_request()  # else the stopped turn would leave its script to the next one
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
-    await ada.ended(opened["turn"]["id"])
-    await ada.hear("And?", "openai:gpt-4o", conversation_id=opened["conversation"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
+    await ada.ask_and_wait("And?", "openai:gpt-4o", conversation_id=opened["conversation"]["id"])
     assert await settled_title(ada, opened["conversation"]["id"]) == "Why is the sky blue?"
     assert {request.model for request in upstream.requests} == {"gpt-4o"}
 

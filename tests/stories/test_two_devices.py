@@ -26,7 +26,7 @@ async def test_the_second_round_queues_and_its_prompt_has_the_first_answers(worl
 async def test_simultaneous_rounds_are_numbered_and_answered_in_order(world, ada, upstream):
     phone = await world.sign_in("ada@example.org", PASSWORD)
     first = await ada.ask("Begin", "alpha")
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     conversation = first["conversation"]["id"]
     turns = await asyncio.gather(
         *(
@@ -58,14 +58,14 @@ async def test_one_round_of_a_conversation_runs_at_a_time(world, ada, upstream):
     assert len(upstream.requests) == 1
     release.set()
     for opened in others:
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
     assert len(upstream.requests) == 4
 
 
 async def test_both_devices_get_the_events_of_both_rounds_in_the_same_order(world, ada, upstream):
     phone = await world.sign_in("ada@example.org", PASSWORD)
     first = await ada.ask("Begin", "alpha")
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     conversation = first["conversation"]["id"]
 
     def last_turn_over(item):
@@ -99,21 +99,21 @@ async def test_a_ninth_unfinished_round_is_refused_with_retry_after(ada, upstrea
         "You have 8 rounds being answered. Wait for one to finish, or stop one."
     )
     await ada.post(f"/api/turns/{turns[0]['turn']['id']}/stop", {}, expect=202)
-    await ada.ended(turns[0]["turn"]["id"])
+    await ada.wait_for_end(turns[0]["turn"]["id"])
     turns.append(await ada.ask("Now there is room", "alpha"))
     for turn_ in turns[1:]:
         await ada.post(f"/api/turns/{turn_['turn']['id']}/stop", {}, expect=202)
-        await ada.ended(turn_["turn"]["id"])
+        await ada.wait_for_end(turn_["turn"]["id"])
 
 
 async def test_the_limit_of_unfinished_rounds_is_per_person(ada, bob, upstream):
     upstream.plays((Say("Busy"), Stall()), model="alpha")
     turns = [await ada.ask(f"Number {n}", "alpha") for n in range(8)]
-    [reply] = await bob.hear("And me?", "beta")
+    [reply] = await bob.ask_and_wait("And me?", "beta")
     assert reply["status"] == "complete"
     for turn_ in turns:
         await ada.post(f"/api/turns/{turn_['turn']['id']}/stop", {}, expect=202)
-        await ada.ended(turn_["turn"]["id"])
+        await ada.wait_for_end(turn_["turn"]["id"])
 
 
 async def test_a_new_conversation_appears_in_the_list_of_the_other_device(world, ada, upstream):
@@ -123,7 +123,7 @@ async def test_a_new_conversation_appears_in_the_list_of_the_other_device(world,
         opened = await ada.ask("Look at your phone", "alpha")
         item = (await tab.until(lambda item: is_event(item, "conversation")))[-1]
         assert (item["id"], item["value"]["is_answering"]) == (opened["conversation"]["id"], True)
-        await ada.ended(opened["turn"]["id"])
+        await ada.wait_for_end(opened["turn"]["id"])
         await wait_for_item(
             tab,
             f"project:{ada.home}",

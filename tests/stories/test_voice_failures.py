@@ -165,14 +165,14 @@ async def test_a_failed_reply_has_its_error_and_the_other_voices_answer(
 
 async def test_a_failed_reply_stores_the_providers_own_message_as_detail(ada, upstream):
     upstream.plays(refuses(400, {"error": {"message": "temperature: must be cold"}}), model="beta")
-    [reply] = await ada.hear("Hello", "beta")
+    [reply] = await ada.ask_and_wait("Hello", "beta")
     assert reply["failure"]["detail"] == "temperature: must be cold"
 
 
 async def test_a_rate_limited_request_is_retried_and_the_wait_is_sent_as_an_event(ada, upstream):
     upstream.plays(refuses(429, retry_after=SOON), refuses(503, retry_after=SOON), says("Here I am."))
     opened = await ada.ask("Busy?", "alpha")
-    events = await ada.ended(opened["turn"]["id"])
+    events = await ada.wait_for_end(opened["turn"]["id"])
     waits = [event.data["waiting"] for event in events if event.name == "waiting" and event.data["waiting"]]
     assert [(wait["attempt"], wait["attempts"]) for wait in waits] == [(1, 2), (2, 2)]
     [reply] = await ada.replies(opened["conversation"]["id"], 1)
@@ -181,14 +181,14 @@ async def test_a_rate_limited_request_is_retried_and_the_wait_is_sent_as_an_even
 
 async def test_a_request_is_sent_three_times_at_most(ada, upstream):
     upstream.plays(refuses(429, retry_after=SOON))
-    [reply] = await ada.hear("Busy?", "alpha")
+    [reply] = await ada.ask_and_wait("Busy?", "alpha")
     assert reply["failure"]["code"] == "rate_limited"
     assert len(upstream.requests) == 3
 
 
 async def test_a_request_is_not_retried_after_its_first_text(ada, upstream):
     upstream.plays((Say("Once"), Cut()), says("Once more"))
-    [reply] = await ada.hear("Say it once", "alpha")
+    [reply] = await ada.ask_and_wait("Say it once", "alpha")
     assert reply["content"] == "Once"
     assert len(upstream.requests) == 1
 
@@ -204,8 +204,8 @@ async def test_a_turn_fails_when_every_voice_fails(ada, upstream):
 async def test_a_conversation_goes_on_after_a_failed_round(ada, upstream):
     upstream.plays(refuses(401), says("Back again."))
     opened = await ada.ask("Anyone?", "alpha")
-    await ada.ended(opened["turn"]["id"])
-    [reply] = await ada.hear("And now?", "alpha", conversation_id=opened["conversation"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
+    [reply] = await ada.ask_and_wait("And now?", "alpha", conversation_id=opened["conversation"]["id"])
     assert (reply["status"], reply["content"]) == ("complete", "Back again.")
 
 
@@ -218,11 +218,11 @@ async def test_a_finished_reply_is_sent_while_another_voice_still_runs(ada, upst
         item = await wait_for_item(tab, f"conversation:{opened['conversation']['id']}", is_reply)
         assert item["value"]["content"] == "Done already."
         release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
 
 
 async def test_a_question_larger_than_the_context_window_fails_without_a_request(ada, upstream):
-    [reply] = await ada.hear("word " * 9000, "alpha")
+    [reply] = await ada.ask_and_wait("word " * 9000, "alpha")
     assert reply["failure"]["code"] == "context_length"
     assert "Shorten the message, or ask a model with a larger window." in reply["failure"]["message"]
     assert upstream.requests == []
@@ -231,7 +231,7 @@ async def test_a_question_larger_than_the_context_window_fails_without_a_request
 async def test_a_failed_reply_has_no_tokens_and_an_interrupted_one_is_counted_locally(ada, upstream):
     upstream.plays(refuses(401), model="alpha")
     upstream.plays((Say("Some words were said"), Cut()), model="beta")
-    failed, broken = await ada.hear("Hello", "alpha", "beta")
+    failed, broken = await ada.ask_and_wait("Hello", "alpha", "beta")
     assert (failed["usage"]["input_tokens"], failed["usage"]["output_tokens"]) == (0, 0)
     assert broken["usage"]["input_tokens"] > 20
     assert broken["usage"]["output_tokens"] > 2
@@ -239,19 +239,19 @@ async def test_a_failed_reply_has_no_tokens_and_an_interrupted_one_is_counted_lo
 
 async def test_a_filtered_reply_keeps_its_text_and_the_finish_reason(ada, upstream):
     upstream.plays((Say("First you take"), Finish("content_filter")), model="beta")
-    [reply] = await ada.hear("How?", "beta")
+    [reply] = await ada.ask_and_wait("How?", "beta")
     assert (reply["content"], reply["failure"]["detail"]) == ("First you take", "content_filter")
 
 
 async def test_an_empty_reply_fails_with_the_finish_reason_as_detail(ada, upstream):
     upstream.plays((Finish("tool_calls"),), model="beta")
-    [reply] = await ada.hear("How?", "beta")
+    [reply] = await ada.ask_and_wait("How?", "beta")
     assert (reply["status"], reply["failure"]["detail"]) == ("failed", "tool_calls")
 
 
 async def test_the_citations_of_a_search_model_are_listed_below_its_reply(ada, upstream):
     citations = b'data: {"citations":["https://one.example/a"],"choices":[]}\n\n'
     upstream.plays((Raw(citations), Say("It is so [1]."), Finish()), model="beta")
-    [reply] = await ada.hear("Is it?", "beta")
+    [reply] = await ada.ask_and_wait("Is it?", "beta")
     content = "It is so [1].\n\nSources:\n\n1. [one.example/a](<https://one.example/a>)"
     assert (reply["status"], reply["content"]) == ("complete", content)

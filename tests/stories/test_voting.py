@@ -36,7 +36,7 @@ async def test_each_voice_sees_exactly_the_replies_that_the_visibility_allows(ad
     await ada.post(f"/api/messages/{reply_by(first, 'beta')['id']}/vote", {"verdict": "best"})
     second = await ask_with_canaries(ada, upstream, 2, conversation_id=first[0]["conversation_id"])
     await ada.post(f"/api/messages/{reply_by(second, 'beta')['id']}/vote", {"verdict": "best"})
-    third = await ada.hear(
+    third = await ada.ask_and_wait(
         "Three", *TABLE, conversation_id=first[0]["conversation_id"], visibility=visibility
     )
     for name, may_see in SEES[visibility].items():
@@ -57,7 +57,7 @@ async def test_each_voice_sees_exactly_the_replies_that_the_visibility_allows(ad
 async def test_the_best_reply_stays_an_assistant_message_for_its_own_voice(ada, upstream):
     first = await ask_with_canaries(ada, upstream, 1)
     await ada.post(f"/api/messages/{reply_by(first, 'beta')['id']}/vote", {"verdict": "best"})
-    await ada.hear("Two", *TABLE, conversation_id=first[0]["conversation_id"], visibility="chosen")
+    await ada.ask_and_wait("Two", *TABLE, conversation_id=first[0]["conversation_id"], visibility="chosen")
     assert last_prompt(upstream, "beta")[2] == {"role": "assistant", "content": canary(1, "beta")}
     assert f"[Beta]: {canary(1, 'beta')}" in last_prompt(upstream, "alpha")[1]["content"]
 
@@ -68,7 +68,7 @@ async def test_best_replies_only_shows_every_reply_of_a_round_without_votes(ada,
         ada, upstream, 2, conversation_id=first[0]["conversation_id"], visibility="chosen"
     )
     await ada.post(f"/api/messages/{reply_by(second, 'gamma')['id']}/vote", {"verdict": "best"})
-    await ada.hear("Three", *TABLE, conversation_id=first[0]["conversation_id"], visibility="chosen")
+    await ada.ask_and_wait("Three", *TABLE, conversation_id=first[0]["conversation_id"], visibility="chosen")
     prompt = json.dumps(last_prompt(upstream, "alpha"))
     assert {voice for voice in TABLE if canary(1, voice) in prompt} == set(TABLE)
     assert {voice for voice in TABLE if canary(2, voice) in prompt} == {"gamma"}
@@ -83,7 +83,7 @@ async def test_the_newest_vote_counts_and_a_withdrawn_one_does_not(ada, upstream
         ("gamma", "none", set(TABLE)),
     ]:
         await ada.post(f"/api/messages/{reply_by(first, name)['id']}/vote", {"verdict": verdict})
-        await ada.hear("Well?", *TABLE, conversation_id=conversation, visibility="chosen")
+        await ada.ask_and_wait("Well?", *TABLE, conversation_id=conversation, visibility="chosen")
         prompt = json.dumps(last_prompt(upstream, "alpha"))
         assert {voice for voice in TABLE if canary(1, voice) in prompt} == visible
 
@@ -92,12 +92,12 @@ async def test_a_retry_uses_the_visibility_of_its_own_round(ada, upstream):
     first = await ask_with_canaries(ada, upstream, 1)
     conversation = first[0]["conversation_id"]
     upstream.plays(refuses(401), says("Noted."), model="beta")
-    second = await ada.hear("Two", *TABLE, conversation_id=conversation, visibility="own_lane")
-    await ada.hear("Three", *TABLE, conversation_id=conversation, visibility="open")
+    second = await ada.ask_and_wait("Two", *TABLE, conversation_id=conversation, visibility="own_lane")
+    await ada.ask_and_wait("Three", *TABLE, conversation_id=conversation, visibility="open")
     opened = await ada.post(
         f"/api/messages/{reply_by(second, 'beta')['id']}/retry", {"id": new_id()}, expect=202
     )
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     prompt = json.dumps(last_prompt(upstream, "beta"))
     assert {voice for voice in TABLE if canary(1, voice) in prompt} == {"beta"}
 
@@ -112,7 +112,7 @@ async def test_the_visibility_is_stored_with_the_turn(ada):
 
 
 async def test_a_vote_is_sent_as_an_event_and_is_in_the_conversation_page(ada, upstream):
-    replies = await ada.hear("Tea?", *TABLE)
+    replies = await ada.ask_and_wait("Tea?", *TABLE)
     conversation = replies[0]["conversation_id"]
     page = await ada.get(f"/api/conversations/{conversation}")
     async with ada.live() as tab:
@@ -126,7 +126,7 @@ async def test_a_vote_is_sent_as_an_event_and_is_in_the_conversation_page(ada, u
 
 
 async def test_only_the_first_vote_of_a_blind_round_is_blind(ada, upstream):
-    replies = await ada.hear("Tea?", "alpha", "beta", is_blind=True)
+    replies = await ada.ask_and_wait("Tea?", "alpha", "beta", is_blind=True)
     vote = await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "tie"})
     assert (vote["is_blind"], vote["message_id"], vote["verdict"]) == (True, None, "tie")
     second_vote = await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "best"})
@@ -147,7 +147,7 @@ async def test_no_response_reveals_the_names_of_a_blind_round(world, ada, upstre
         items += await tab.until(lambda item: item["type"] == "delta")
         page = await ada.get(f"/api/conversations/{conversation}")
         release.set()
-        events = await ada.ended(turn_id)
+        events = await ada.wait_for_end(turn_id)
         items += await tab.until(lambda item: is_over(item, turn_id))
         failed, tea = sorted(await ada.replies(conversation, 1), key=lambda reply: reply["content"])
         retry = await ada.post(f"/api/messages/{failed['id']}/retry", {"id": new_id()}, expect=202)
@@ -184,7 +184,7 @@ async def test_no_response_reveals_the_names_of_a_blind_round(world, ada, upstre
 
 async def test_the_first_vote_reveals_the_names_to_every_window(world, ada, upstream):
     upstream.says("Tea.", model="alpha")
-    replies = await ada.hear("Tea?", "alpha", "beta", is_blind=True)
+    replies = await ada.ask_and_wait("Tea?", "alpha", "beta", is_blind=True)
     conversation = replies[0]["conversation_id"]
     tea = next(reply for reply in replies if reply["content"] == "Tea.")
     page = await ada.get(f"/api/conversations/{conversation}")
@@ -215,7 +215,7 @@ async def test_voting_on_a_blind_round_is_refused_until_all_replies_are_finished
     refused = await ada.post(f"/api/messages/{reply_id}/vote", {"verdict": "best"}, expect=409)
     assert "wait until all have finished" in refused["message"]
     release.set()
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     await ada.post(f"/api/messages/{reply_id}/vote", {"verdict": "best"})
 
 
@@ -224,7 +224,7 @@ def is_over(item: dict[str, Any], turn_id: str) -> bool:
 
 
 async def test_an_invalid_vote_is_refused(ada, upstream):
-    [only_reply] = await ada.hear("Tea?", "alpha")
+    [only_reply] = await ada.ask_and_wait("Tea?", "alpha")
     page = await ada.get(f"/api/conversations/{only_reply['conversation_id']}")
     question = page["rounds"][0]["messages"][0]
     for message_id, verdict, status in [
@@ -244,7 +244,7 @@ async def test_the_leaderboard_lists_rating_wins_cost_and_latency(ada, upstream)
     assert await ada.get(f"/api/projects/{ada.home}/leaderboard") == {"items": [], "votes": 0}
     sage = ada.me["personas"][0]
     for number in range(3):
-        replies = await ada.hear(
+        replies = await ada.ask_and_wait(
             f"Question {number}",
             voices=[{"persona_id": sage["id"]}, {"model": "voices:beta"}, {"model": "voices:beta"}],
         )
@@ -266,7 +266,7 @@ async def test_the_leaderboard_lists_rating_wins_cost_and_latency(ada, upstream)
 async def test_a_persona_is_one_contender_under_any_name_and_model(ada, upstream):
     sage = ada.me["personas"][0]
     for model in ("alpha", "gamma"):
-        replies = await ada.hear(
+        replies = await ada.ask_and_wait(
             "Well?", voices=[{"persona_id": sage["id"], "model": f"voices:{model}"}, {"model": "voices:beta"}]
         )
         await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "best"})
@@ -282,7 +282,7 @@ async def ask_with_canaries(
     """Asks a question to which each voice replies with a unique number."""
     for name in TABLE:
         upstream.plays(says(canary(number, name)), says("Noted."), model=name)
-    return await person.hear(f"Question {number}", *TABLE, **more)
+    return await person.ask_and_wait(f"Question {number}", *TABLE, **more)
 
 
 def canary(number: int, name: str) -> str:

@@ -40,7 +40,7 @@ async def read_until(response: httpx2.Response, text: str) -> None:
 
 async def final_state(person: Person, turn_id: str) -> str:
     """Waits for the end of a turn and returns its state."""
-    events = await person.ended(turn_id)
+    events = await person.wait_for_end(turn_id)
     last = events[-1]
     return str((last.data["turn"] if last.name == "snapshot" else last.data)["state"])
 

@@ -28,7 +28,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 async def addresses(ada: Person, content: bytes) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ async def test_its_headers_can_be_had_alone(ada: Person) -> None:
 
 
 async def test_nobody_learns_from_a_condition_what_they_may_not_see(world: World, ada: Person) -> None:
-    bob = await world.another(ada, "Bob")
+    bob = await world.create_account(ada, "Bob")
     for where in await addresses(ada, SMALL):
         tag = (await ada.client.get(where)).headers["etag"]
         for method in ("GET", "HEAD"):
