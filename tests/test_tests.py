@@ -90,4 +90,6 @@ def asserts(function: Function) -> bool:
 
 
 def names(function: Function) -> set[str]:
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    """The functions and methods that a function may call: its called names, and the names that it reads."""
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return read | {called_name(call) for call in calls(function)}

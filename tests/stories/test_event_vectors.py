@@ -1,6 +1,6 @@
 """Event vectors: Python and the web replay the same sequences, and the server really sends them.
 
-The sequences named "the server tells …" are recorded here. `WRITE_VECTORS=1 pytest` on this file writes them
+This file records the vectors named "recorded-…". `WRITE_VECTORS=1 pytest` on this file writes them
 again, after an intended change of what the server sends.
 """
 
@@ -128,9 +128,7 @@ async def test_the_server_sends_the_recorded_events_of_a_reply(ada: Person, upst
         await recorder.until(has_draft("Blue light."))
         release_end.set()
         await recorder.until(has_ended_turns(1))
-    compare_with_vector(
-        "the server tells a reply", "A tab opens in the middle of a reply and reads it to its end.", recorder
-    )
+    compare_with_vector("recorded reply", "A tab opens during a reply and follows it to its end.", recorder)
 
 
 async def test_the_server_sends_the_recorded_events_of_new_versions(ada: Person, upstream) -> None:
@@ -153,7 +151,7 @@ async def test_the_server_sends_the_recorded_events_of_new_versions(ada: Person,
             releases[turn_count - 2].set()
             await recorder.until(has_ended_turns(turn_count))
     compare_with_vector(
-        "the server tells new versions", "A broken reply is continued, then retried in vain.", recorder
+        "recorded new versions", "An interrupted reply is continued, then a retry fails.", recorder
     )
 
 
@@ -166,7 +164,7 @@ async def test_the_server_sends_the_recorded_events_of_a_stop(ada: Person, upstr
         await recorder.follow()
         await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
         await recorder.until(has_ended_turns(1))
-    compare_with_vector("the server tells a stop", "A person has heard enough.", recorder)
+    compare_with_vector("recorded stop", "A person stops a reply.", recorder)
 
 
 async def test_the_server_sends_the_recorded_events_of_a_conversations_life(ada: Person, upstream) -> None:
@@ -185,7 +183,9 @@ async def test_the_server_sends_the_recorded_events_of_a_conversations_life(ada:
         await ada.delete(path)
         await recorder.until(lambda device: conversations_of(device) == [])
     compare_with_vector(
-        "the server tells a conversation's life", "Begun, named, renamed, pinned, deleted.", recorder
+        "recorded conversation changes",
+        "A conversation is created, titled, renamed, pinned and deleted.",
+        recorder,
     )
 
 
