@@ -1,4 +1,4 @@
-"""Fixtures of the whole house: a scripted upstream and a server that asks it."""
+"""Fixtures of a whole server: a scripted upstream, the server, and two people."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tests.world import Person, World, endpoints, running
 
 @pytest.fixture
 async def upstream() -> AsyncIterator[Upstream]:
-    async with scripted() as made:
-        yield made
+    async with scripted() as server:
+        yield server
 
 
 @pytest.fixture
 async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
-    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made:
-        yield made
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as server:
+        yield server
 
 
 @pytest.fixture
 async def ada(world: World) -> Person:
     """The administrator."""
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest.fixture
 async def bob(world: World, ada: Person) -> Person:
-    """Someone else."""
-    return await world.another(ada, "Bob")
+    """A second person, not an administrator."""
+    return await world.create_account(ada, "Bob")

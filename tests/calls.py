@@ -1,4 +1,4 @@
-"""Calls: how much work something is, counted and not timed."""
+"""Call counter: measures work by function calls instead of time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def counted_calls() -> Iterator[Callable[[], int]]:
-    """The calls of functions, Python's own among them, that this thread makes inside the block."""
+    """Counts the function calls of this thread inside the block, built-in functions included."""
     count = 0
 
     def note(_frame: object, event: str, _argument: object) -> None:

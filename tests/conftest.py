@@ -1,4 +1,4 @@
-"""Fixtures for all tests, and how hard the properties are tried."""
+"""Fixtures for all tests, and the Hypothesis profiles."""
 
 import os
 

@@ -1,11 +1,11 @@
-"""What a device makes of the news: the same rules as the web's `live/apply.ts`, in Python.
+"""Client state: applies live items by the same rules as the web's `live/apply.ts`.
 
-event      the next number of a followed place: `changed` puts a value in its table, `removed` takes it out
-draft      a running reply as it stands            delta    words for it, if they follow on the last ones
-waiting    its provider asked for patience         reset    a place must be read afresh
-gone       a place is no longer ours to see        signed_out   nothing is
+event      the next number of a followed topic: `changed` stores a value in its table, `removed` deletes it
+draft      a running reply so far                  delta    more text for it, if it follows the last delta
+waiting    the reply waits before a retry          reset    the client must load the topic again
+gone       the topic is no longer visible          signed_out   nothing is visible
 
-`tests/vectors/events/` are replayed by both, so the two cannot disagree.
+Python and the web both replay `tests/vectors/events/`, so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Device:
     tables: dict[str, dict[str, Any]] = field(default_factory=lambda: {noun: {} for noun in NOUNS})
     drafts: dict[str, Any] = field(default_factory=dict)
     wishes: list[Item] = field(default_factory=list)
-    """What it would ask the server for, so that its state becomes whole again."""
+    """The requests that would complete its state again."""
 
     @classmethod
     def from_state(cls, state: Item) -> Device:
@@ -85,8 +85,10 @@ class Device:
             self.drafts.pop(event["id"], None)
 
     def _take_draft(self, draft: Item) -> None:
-        known = self.drafts.get(draft["id"])
-        if draft["id"] not in self.tables["message"] and not (known and known["number"] > draft["number"]):
+        current = self.drafts.get(draft["id"])
+        if draft["id"] not in self.tables["message"] and not (
+            current and current["number"] > draft["number"]
+        ):
             self.drafts[draft["id"]] = dict(draft)
 
     def _take_delta(self, delta: Item) -> None:
@@ -98,7 +100,7 @@ class Device:
         draft["thinking"] += delta.get("thinking", "")
 
     def _forget(self, place: str) -> None:
-        """Takes a place and all that is known only through it out of the state."""
+        """Removes a topic and everything that is visible only through it."""
         self.cursors.pop(place, None)
         kind, _, id = place.partition(":")
         if kind == "project":
@@ -107,11 +109,11 @@ class Device:
         else:
             inside = {id} if kind == "conversation" else set()
         for noun in ("message", "turn"):
-            self.tables[noun] = _outside(self.tables[noun], inside)
-        self.drafts = _outside(self.drafts, inside)
-        for each in inside:
-            self.tables["conversation"].pop(each, None)
+            self.tables[noun] = _without_conversations(self.tables[noun], inside)
+        self.drafts = _without_conversations(self.drafts, inside)
+        for conversation_id in inside:
+            self.tables["conversation"].pop(conversation_id, None)
 
 
-def _outside(table: dict[str, Any], inside: set[str]) -> dict[str, Any]:
+def _without_conversations(table: dict[str, Any], inside: set[str]) -> dict[str, Any]:
     return {id: value for id, value in table.items() if value["conversation_id"] not in inside}

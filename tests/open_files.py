@@ -1,4 +1,4 @@
-"""Open files: a block of a test that must close all it opens."""
+"""Resource leaks: a block of a test that must close every file, socket and pipe."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def nothing_left_open() -> Iterator[None]:
-    """Python says of a file, socket or pipe that it was not closed when the last who knew it is gone."""
+    """Fails if Python warns that a file, socket or pipe was garbage-collected without being closed."""
     gc.collect()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warnings_seen:
         warnings.simplefilter("always", ResourceWarning)
         yield
         gc.collect()
-    assert [str(warning.message) for warning in said] == []
+    assert [str(warning.message) for warning in warnings_seen] == []

@@ -1,4 +1,4 @@
-"""The rules of the tests: none depends on how fast the machine is, and each asserts something."""
+"""The rules of tests: none depends on the speed of the machine, and each asserts something."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ ASSERTING = {"raises", "warns", "expect", "fail"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def test_no_test_sleeps_for_a_time() -> None:
-    """It waits for an event, looks again and again (patience.until), or lets the others go on (sleep(0))."""
+def test_no_test_sleeps() -> None:
+    """A test waits for an event, polls (patience.until), or yields to other tasks (sleep(0))."""
     assert {name for name, tree in trees() if any(map(sleeps, calls(tree)))} == set()
 
 
 def test_no_test_reads_a_clock() -> None:
-    """It hands in a clock, counts steps (calls.counted_calls), or has a limit of nothing or of an hour."""
-    found = {
-        f"{name}:{call.lineno}" for name, tree in trees() for call in calls(tree) if called(call) in CLOCKS
+    """A test passes in a clock, counts calls (calls.counted_calls), or has a limit of zero or of an hour."""
+    clock_calls = {
+        f"{name}:{call.lineno}"
+        for name, tree in trees()
+        for call in calls(tree)
+        if called_name(call) in CLOCKS
     }
-    assert found == set()
+    assert clock_calls == set()
 
 
 def test_every_test_asserts_something() -> None:
-    """By itself, or by a function of the tests that does."""
-    known = [function for _, tree in trees() for function in functions(tree)]
-    asserting = {function.name for function in known if asserts(function)}
+    """Asserts directly, or through a helper function."""
+    all_functions = [function for _, tree in trees() for function in functions(tree)]
+    asserting = {function.name for function in all_functions if asserts(function)}
     idle = {
         f"{name}:{function.name}"
         for name, tree in trees()
@@ -56,7 +59,7 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
-def called(call: ast.Call) -> str:
+def called_name(call: ast.Call) -> str:
     match call.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name
@@ -66,21 +69,27 @@ def called(call: ast.Call) -> str:
 def sleeps(call: ast.Call) -> bool:
     match call.args:
         case [ast.Constant(value=int() | float() as seconds), *_]:
-            return called(call) in ("sleep", "wait_for_timeout") and seconds > 0 and not is_only_started(call)
+            return (
+                called_name(call) in ("sleep", "wait_for_timeout")
+                and seconds > 0
+                and not is_only_started(call)
+            )
     return False
 
 
 def is_only_started(call: ast.Call) -> bool:
-    """A sleep of a minute and more is something that does not end, and nobody waits for it."""
+    """A sleep of a minute or more stands for a task that never ends, and no test waits for it."""
     return isinstance(call.args[0], ast.Constant) and call.args[0].value >= 60
 
 
 def asserts(function: Function) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(function)) or any(
-        called(call) in ASSERTING or any(given.arg == "expect" for given in call.keywords)
+        called_name(call) in ASSERTING or any(keyword.arg == "expect" for keyword in call.keywords)
         for call in calls(function)
     )
 
 
 def names(function: Function) -> set[str]:
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    """The functions and methods that a function may call: its called names, and the names that it reads."""
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return read | {called_name(call) for call in calls(function)}

@@ -1,4 +1,4 @@
-"""Timers: the time that a reply may take, moved by hand."""
+"""Timers: a clock for the timeouts of replies, which tests advance by hand."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.patience import soon
 
 HOUR = 3600.0
 AGES = 1_000_000 * HOUR
-"""A limit that is not met, however often the clock is moved."""
+"""A timeout so long that no test reaches it."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Timers:
-    """A clock with the timers of an event loop; calls what is due on the way."""
+    """A clock with the timers of an event loop; advancing it calls the callbacks that are due."""
 
     now: float = 0.0
     due: list[tuple[float, int, Callable[[], object], asyncio.TimerHandle]] = field(default_factory=list)
     set: int = 0
-    """How many timers were set so far."""
+    """The number of timers set so far."""
 
     def time(self) -> float:
         return self.now
@@ -52,18 +52,18 @@ class Timers:
     def move(self, seconds: float) -> None:
         self.pass_until(self.now + seconds)
 
-    async def move_until_done(self, waiting: asyncio.Future[T], step: float = HOUR) -> T:
-        """Moves on, step by step, until somebody has waited for too long."""
+    async def move_until_done(self, task: asyncio.Future[T], step: float = HOUR) -> T:
+        """Advances the clock step by step until the task is done."""
         async with soon():
-            while not waiting.done():
+            while not task.done():
                 self.move(step)
                 await asyncio.sleep(0)
-        return await waiting
+        return await task
 
 
 @pytest.fixture
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
-    """Time stands still for every reply until a test moves it."""
-    made = Timers()
-    monkeypatch.setattr(transport, "running_clock", lambda: made)
-    return made
+    """Stops the clock of all replies until the test advances it."""
+    stopped_timers = Timers()
+    monkeypatch.setattr(transport, "running_clock", lambda: stopped_timers)
+    return stopped_timers

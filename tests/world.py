@@ -1,4 +1,4 @@
-"""A whole Tertulia on loopback, and people who use it through HTTP alone."""
+"""A running server on loopback, and people who use it over HTTP."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ QUICK_HASHES = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def endpoints(upstream: Upstream) -> str:
-    """Three models that say what the upstream is told to say: voices:alpha, voices:beta, voices:gamma.
+    """Three models that play the scripts of the upstream: voices:alpha, voices:beta, voices:gamma.
 
-    Rented ones whose price nobody knows, so that no job asks them for a title behind a test's back.
+    They are hosted models without a price, so that no job asks them for a title.
     """
     models = [{"id": name, "name": name.title()} for name in ("alpha", "beta", "gamma")]
     return json.dumps(
@@ -51,7 +51,7 @@ class World:
     url: str
     home: Path
     listener: socket.socket | None = None
-    """Of the server, where it runs in this process."""
+    """The listening socket, if the server runs in this process."""
     people: list[httpx2.AsyncClient] = field(default_factory=list)
 
     @property
@@ -70,36 +70,36 @@ class World:
         self.people.append(client)
         return Person(self, client)
 
-    async def first(self, name: str = "Ada") -> Person:
-        """The first visitor: the administrator."""
+    async def set_up(self, name: str = "Ada") -> Person:
+        """Sets the server up and returns its administrator."""
         person = self.stranger()
         answer = await person.post(
             "/api/setup",
             {"name": name, "email": f"{name.lower()}@example.org", "password": PASSWORD},
             expect=201,
         )
-        return person.called(answer)
+        return person.signed_in_as(answer)
 
-    async def another(self, admin: Person, name: str) -> Person:
-        """Someone the administrator gave an account."""
+    async def create_account(self, admin: Person, name: str) -> Person:
+        """Creates an account and signs in with it."""
         email = f"{name.lower()}@example.org"
         await admin.post("/api/users", {"name": name, "email": email, "password": PASSWORD}, expect=201)
         return await self.sign_in(email)
 
     async def sign_in(self, email: str, password: str = PASSWORD) -> Person:
         person = self.stranger()
-        return person.called(await person.post("/api/login", {"email": email, "password": password}))
+        return person.signed_in_as(await person.post("/api/login", {"email": email, "password": password}))
 
 
 class Person:
-    """Someone at a browser: remembers cookies, sends JSON, expects a status."""
+    """A signed-in client: keeps cookies, sends JSON, checks the status."""
 
     def __init__(self, world: World, client: httpx2.AsyncClient) -> None:
         self.world = world
         self.client = client
         self.me: dict[str, Any] = {}
 
-    def called(self, me: dict[str, Any]) -> Person:
+    def signed_in_as(self, me: dict[str, Any]) -> Person:
         self.me = me
         return self
 
@@ -109,7 +109,7 @@ class Person:
 
     @property
     def home(self) -> str:
-        """The id of the project everyone starts with."""
+        """The id of the person's first project."""
         return str(self.me["projects"][0]["id"])
 
     async def get(self, path: str, expect: int = 200, **params: Any) -> Any:
@@ -127,7 +127,7 @@ class Person:
     async def upload(
         self, path: str, content: bytes, project_id: str | None = None, expect: int = 201
     ) -> Any:
-        """One file as it is; the file that it became."""
+        """Uploads a file and returns it."""
         answer = await self.client.post(
             f"/api/projects/{project_id or self.home}/files",
             params={"path": path},
@@ -140,7 +140,7 @@ class Person:
     async def attach(
         self, name: str, content: bytes, project_id: str | None = None, expect: int = 201
     ) -> Any:
-        """Brings a file along for the next message."""
+        """Uploads an attachment for the next message."""
         answer = await self.client.post(
             f"/api/projects/{project_id or self.home}/attachments",
             params={"name": name},
@@ -153,13 +153,13 @@ class Person:
         """Opens a turn and returns at once."""
         return await self.post("/api/turn", turn(text, *models, **more), expect)
 
-    async def hear(self, text: str, *models: str, **more: Any) -> list[dict[str, Any]]:
-        """Asks and waits: the replies, in the order of their seats."""
+    async def ask_and_wait(self, text: str, *models: str, **more: Any) -> list[dict[str, Any]]:
+        """Opens a turn, waits for its end and returns the replies in the order of their seats."""
         opened = await self.ask(text, *models, **more)
-        await self.ended(opened["turn"]["id"])
+        await self.wait_for_end(opened["turn"]["id"])
         return await self.replies(opened["conversation"]["id"], opened["turn"]["round_number"])
 
-    async def ended(self, turn_id: str) -> list[Event]:
+    async def wait_for_end(self, turn_id: str) -> list[Event]:
         async with soon():
             return [event async for event in self.follow(turn_id)]
 
@@ -189,27 +189,27 @@ class Person:
 
 
 class Tab:
-    """One live connection, item by item."""
+    """A live connection that reads item by item."""
 
     def __init__(self, socket_: websockets.ClientConnection) -> None:
         self._socket = socket_
         self._items: list[dict[str, Any]] = []
 
     async def follow(self, place: str, after: int = 0) -> list[dict[str, Any]]:
-        """Follows a place and returns all that came up to being caught up."""
+        """Follows a topic and returns all items up to the one that says it has caught up."""
         await self._socket.send(json.dumps({"type": "follow", "place": place, "after": after}))
         return await self.until(lambda item: item["type"] in ("following", "gone", "reset"))
 
-    async def send(self, said: Any) -> None:
-        await self._socket.send(json.dumps(said))
+    async def send(self, message: Any) -> None:
+        await self._socket.send(json.dumps(message))
 
-    async def until(self, found: Any) -> list[dict[str, Any]]:
-        """All items up to the first that fits."""
-        seen: list[dict[str, Any]] = []
-        while True:
-            seen.append(await self.next())
-            if found(seen[-1]):
-                return seen
+    async def until(self, fits: Any) -> list[dict[str, Any]]:
+        """Reads items up to the first that fits, and returns them all."""
+        items: list[dict[str, Any]] = []
+        async with soon():
+            while not items or not fits(items[-1]):
+                items.append(await self.next())
+        return items
 
     async def next(self) -> dict[str, Any]:
         async with soon():
@@ -257,10 +257,10 @@ def _read(response: httpx2.Response, expect: int) -> Any:
 async def running(
     home: Path, environ: dict[str, str], unread_timeout_ms: int = UNREAD_TIMEOUT_MS, **settings: str
 ) -> AsyncIterator[World]:
-    """Serves on a free port until the block ends."""
+    """Runs a server on a free port until the block ends."""
     variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
-    given = variables | environ | settings
-    app = build(settings_.read(given), given, SETUP_TOKEN, LOOPBACK_ONLY, Passwords(QUICK_HASHES))
+    environment = variables | environ | settings
+    app = build(settings_.read(environment), environment, SETUP_TOKEN, LOOPBACK_ONLY, Passwords(QUICK_HASHES))
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
     with listen("127.0.0.1", 0, unread_timeout_ms) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
@@ -271,7 +271,8 @@ async def running(
         finally:
             await asyncio.gather(*(client.aclose() for client in world.people))
             server.should_exit = True
-            await serving
+            async with soon():
+                await serving
 
 
 async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:

@@ -1,4 +1,4 @@
-"""One Chromium, one server, one scripted upstream for all browser tests of a worker; an account per test."""
+"""Fixtures of browser tests: a Chromium, a server and an upstream per worker, and an account per test."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser_at_hand() -> None:
-    """Skips where there is no Chromium; in CI that is an error."""
+def chromium_available() -> None:
+    """Skips the tests when Chromium is missing; in CI that is an error."""
     if program() is None:
         if os.environ.get("CI") == "true":
             pytest.fail("The browser tests need Chromium and CI may not skip them: install it.")
@@ -44,35 +44,35 @@ def browser_at_hand() -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser(browser_at_hand: None) -> AsyncIterator[Browser]:
+async def browser(chromium_available: None) -> AsyncIterator[Browser]:
     async with chromium() as launched:
         yield launched
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_upstream() -> AsyncIterator[Upstream]:
-    async with scripted() as made:
-        yield made
+    async with scripted() as server:
+        yield server
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_world(
-    browser_at_hand: None, tmp_path_factory: pytest.TempPathFactory, shared_upstream: Upstream
+    chromium_available: None, tmp_path_factory: pytest.TempPathFactory, shared_upstream: Upstream
 ) -> AsyncIterator[World]:
-    home = tmp_path_factory.mktemp("house")
-    async with running(home, {"TERTULIA_ENDPOINTS": endpoints(shared_upstream)}) as made:
-        yield made
+    home = tmp_path_factory.mktemp("server")
+    async with running(home, {"TERTULIA_ENDPOINTS": endpoints(shared_upstream)}) as world:
+        yield world
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def administrator(shared_world: World) -> Person:
-    return await shared_world.first("Ada")
+    return await shared_world.set_up("Ada")
 
 
 @pytest.fixture
 def upstream(shared_upstream: Upstream) -> Upstream:
-    """The shared one, with nothing left of the tests before."""
-    shared_upstream.forget()
+    """The shared upstream, without scripts and requests of earlier tests."""
+    shared_upstream.reset()
     return shared_upstream
 
 
@@ -86,19 +86,19 @@ PEOPLE = itertools.count(1)
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def sam(world: World, administrator: Person) -> Person:
-    """Someone with an account of their own, in which nothing has happened yet."""
-    return await world.another(administrator, f"Sam{next(PEOPLE)}")
+    """A person with a new account."""
+    return await world.create_account(administrator, f"Sam{next(PEOPLE)}")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def windows(browser: Browser, world: World) -> AsyncIterator[Windows]:
-    made = Windows(browser, world.url)
-    yield made
-    await made.close()
-    made.must_be_untroubled()
+    opened = Windows(browser, world.url)
+    yield opened
+    await opened.close()
+    opened.must_have_no_problems()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(windows: Windows, sam: Person, upstream: Upstream) -> Page:
-    """Sam's window, at a set table."""
+    """A window of Sam on a new conversation."""
     return await windows.open(sam, "/new")

@@ -1,4 +1,4 @@
-"""Conversations that were held long ago, written straight into the store."""
+"""Long conversations, written directly into the database."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROUNDS_AT_ONCE = 250
 
 
 async def long_conversation(world: World, person: Person, size: int) -> str:
-    """The id of a conversation of so many messages; each round is a question and three replies."""
+    """Creates a conversation of this many messages, four to a round, and returns its id."""
     actor = Actor(person.id, ServerRole(person.me["user"]["role"]), person.me["session"]["id"])
-    begun = await world.tertulia.db.write(
+    conversation = await world.tertulia.db.write(
         lambda tx: conversations.add(
             tx, actor, person.home, mode="parallel", table=VOICES, visibility=Visibility.OPEN
         )
@@ -25,11 +25,11 @@ async def long_conversation(world: World, person: Person, size: int) -> str:
     rounds = size // (1 + len(VOICES))
     for begin in range(0, rounds, ROUNDS_AT_ONCE):
         count = min(ROUNDS_AT_ONCE, rounds - begin)
-        await world.tertulia.db.write(lambda tx, count=count: _say(tx, actor, begun.id, count))  # type: ignore[misc]
-    return begun.id
+        await world.tertulia.db.write(lambda tx, count=count: _add_rounds(tx, actor, conversation.id, count))  # type: ignore[misc]
+    return conversation.id
 
 
-def _say(tx: Tx, actor: Actor, conversation_id: str, rounds: int) -> None:
+def _add_rounds(tx: Tx, actor: Actor, conversation_id: str, rounds: int) -> None:
     for _ in range(rounds):
         number = turns.next_round(tx, conversation_id)
         turn_id = tx.new_id()
@@ -58,7 +58,7 @@ def _message(
 
 
 def _reply(number: int, voice: Voice) -> str:
-    """Of a different length each time, with a program and a formula in every tenth."""
+    """A reply of varying length; every tenth has a program and a formula."""
     words = f"{voice.name} has an answer to question {number}, and says it at some length. "
     text = "\n\n".join([words * (2 + number % 5)] * (1 + (number + voice.seat) % 4))
     return text if number % 10 else f"{text}\n\n```python\nprint({number})\n```\n\n$$x^2 = {number}$$"

@@ -1,4 +1,4 @@
-"""A council as one sees it: advisors, the synthesis with its map, a second opinion tied to the words."""
+"""Councils in the interface: advisors, the synthesis with its agreement map, second opinions with quotes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tertulia.app import new_id
-from tests.browser.room import Room, in_parts, stored
+from tests.browser.conversation_page import ConversationPage, reply_in_parts, stored_replies
 from tests.browser.windows import PHONE, Windows
 from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says, words
 from tests.world import Person
@@ -74,28 +74,30 @@ OUTLINE = json.dumps(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def trust(sam: Person, upstream: Upstream) -> str:
-    """The path of a brain trust of four, one of which failed."""
+async def brain_trust_path(sam: Person, upstream: Upstream) -> str:
+    """The path of a brain trust of four voices, one of which failed."""
     upstream.plays(
         says(ALPHA), says("Write the stop rule today."), says(SYNTHESIS), says(OUTLINE), model="alpha"
     )
     upstream.plays(says(BETA), model="beta")
     upstream.plays(refuses(401), model="gamma")
     table = ("alpha", "beta", "gamma", "alpha")
-    replies = await sam.hear("Which numbers, and what should make us stop?", *table, mode="brain_trust")
+    replies = await sam.ask_and_wait(
+        "Which numbers, and what should make us stop?", *table, mode="brain_trust"
+    )
     return f"/c/{replies[0]['conversation_id']}"
 
 
-async def test_a_brain_trust_of_four_shows_who_failed_and_what_the_others_hold(
-    windows: Windows, sam: Person, trust: str, tmp_path: Path
+async def test_a_brain_trust_shows_the_synthesis_the_map_and_the_failed_voice(
+    windows: Windows, sam: Person, brain_trust_path: str, tmp_path: Path
 ) -> None:
-    page = await windows.open(sam, trust)
-    room = Room(page)
+    page = await windows.open(sam, brain_trust_path)
+    conversation = ConversationPage(page)
     synthesis = page.get_by_role("article", name="Summary by Alpha")
     await expect(synthesis.get_by_role("heading", name="Points of agreement")).to_be_visible()
     await expect(synthesis).to_contain_text("having read three of four")
-    await expect(room.reply("Gamma", "failed")).to_contain_text("not included in the summary")
-    await expect(room.feed).to_contain_text("Brain trust")
+    await expect(conversation.reply("Gamma", "failed")).to_contain_text("not included in the summary")
+    await expect(conversation.feed).to_contain_text("Brain trust")
     await page.screenshot(path=tmp_path / "brain-trust.png", full_page=True)
 
     table = page.get_by_role("complementary", name="Agreement map")
@@ -112,97 +114,106 @@ async def test_a_brain_trust_of_four_shows_who_failed_and_what_the_others_hold(
     await table.get_by_role("button", name="Alpha agrees, show the sentence").click()
     await expect(table.locator("blockquote")).to_have_text("“Sign-in success by platform”")
     await table.get_by_role("button", name="Alpha, read the reply").click()
-    await expect(room.words("Alpha").first).to_contain_text("chart the rest")
+    await expect(conversation.reply_text("Alpha").first).to_contain_text("chart the rest")
     await page.keyboard.press("t")
     await page.screenshot(path=tmp_path / "brain-trust-dark.png", full_page=True)
 
 
-async def test_an_advisor_that_failed_can_be_tried_again_from_its_card(
-    windows: Windows, sam: Person, trust: str, upstream: Upstream
+async def test_a_failed_advisor_can_be_retried_from_its_card(
+    windows: Windows, sam: Person, brain_trust_path: str, upstream: Upstream
 ) -> None:
     upstream.says("Here after all.", model="gamma")
-    page = await windows.open(sam, trust)
-    room = Room(page)
-    await room.reply("Gamma", "failed").get_by_role("button", name="Retry").click()
-    await expect(room.reply("Gamma", "finished")).to_contain_text("Here after all.")
+    page = await windows.open(sam, brain_trust_path)
+    conversation = ConversationPage(page)
+    await conversation.reply("Gamma", "failed").get_by_role("button", name="Retry").click()
+    await expect(conversation.reply("Gamma", "finished")).to_contain_text("Here after all.")
 
 
-async def test_a_synthesis_says_what_it_read_and_can_be_written_again_with_who_came_late(
-    windows: Windows, sam: Person, trust: str, upstream: Upstream, tmp_path: Path
+async def test_a_synthesis_names_what_it_read_and_can_be_rewritten_with_a_late_reply(
+    windows: Windows, sam: Person, brain_trust_path: str, upstream: Upstream, tmp_path: Path
 ) -> None:
-    more = asyncio.Event()
-    upstream.plays(in_parts("Here ", more, "after all."), model="gamma")
+    finish_reply = asyncio.Event()
+    upstream.plays(reply_in_parts("Here ", finish_reply, "after all."), model="gamma")
     upstream.plays(says("Now with everyone."), says("no data"), model="alpha")
-    page, other = await windows.open(sam, trust), await windows.open(sam, trust)
-    room = Room(page)
+    page, second_page = await windows.open(sam, brain_trust_path), await windows.open(sam, brain_trust_path)
+    conversation = ConversationPage(page)
     synthesis = page.get_by_role("article", name="Summary by Alpha")
-    await room.reply("Gamma", "failed").get_by_role("button", name="Retry").click()
+    await conversation.reply("Gamma", "failed").get_by_role("button", name="Retry").click()
     await expect(synthesis).to_contain_text("Gamma is answering again.")
     await expect(synthesis).to_contain_text("having read three of four")
-    more.set()
-    again = synthesis.get_by_role("button", name="Write it again with Gamma")
-    await expect(again).to_be_visible()
+    finish_reply.set()
+    rewrite_button = synthesis.get_by_role("button", name="Write it again with Gamma")
+    await expect(rewrite_button).to_be_visible()
     await expect(synthesis).to_contain_text("having read three of four")
     await expect(synthesis).to_contain_text("Gamma answered after this was written.")
-    await expect(room.reply("Gamma", "finished")).to_contain_text("not included in the summary")
+    await expect(conversation.reply("Gamma", "finished")).to_contain_text("not included in the summary")
     await page.screenshot(path=tmp_path / "written-again.png", full_page=True)
     await page.reload()
     await expect(synthesis).to_contain_text("having read three of four")
-    await again.click()
-    for each in (page, other):
-        written = each.get_by_role("article", name="Summary by Alpha")
-        await expect(written).to_contain_text("Now with everyone.")
-        await expect(written).to_contain_text("having read all four")
-    await expect(again).to_have_count(0)
+    await rewrite_button.click()
+    for window in (page, second_page):
+        synthesis_ = window.get_by_role("article", name="Summary by Alpha")
+        await expect(synthesis_).to_contain_text("Now with everyone.")
+        await expect(synthesis_).to_contain_text("having read all four")
+    await expect(rewrite_button).to_have_count(0)
     await synthesis.get_by_role("button", name="Earlier version").click()
     await expect(synthesis).to_contain_text("having read three of four")
-    await expect(again).to_have_count(0)
+    await expect(rewrite_button).to_have_count(0)
 
 
-async def test_what_is_written_again_after_the_synthesis_is_an_earlier_version_to_it(
-    windows: Windows, sam: Person, trust: str, upstream: Upstream
+async def test_a_synthesis_says_that_it_read_an_earlier_version_of_a_reply(
+    windows: Windows, sam: Person, brain_trust_path: str, upstream: Upstream
 ) -> None:
     upstream.says("Rather two numbers.", model="beta")
-    page = await windows.open(sam, trust)
-    beta = (await stored(sam, trust.rpartition("/")[2]))["Beta"]
+    page = await windows.open(sam, brain_trust_path)
+    beta = (await stored_replies(sam, brain_trust_path.rpartition("/")[2]))["Beta"]
     await sam.post(f"/api/messages/{beta['id']}/retry", {"id": new_id()}, expect=202)
     synthesis = page.get_by_role("article", name="Summary by Alpha")
     await expect(synthesis).to_contain_text("having read three of four, one in an earlier version")
-    await expect(Room(page).reply("Beta", "finished")).to_contain_text("the summary has an earlier version")
+    await expect(ConversationPage(page).reply("Beta", "finished")).to_contain_text(
+        "the summary has an earlier version"
+    )
     await expect(synthesis.get_by_role("button", name="Write it again with Beta")).to_be_visible()
 
 
-async def test_the_words_of_the_synthesis_stay_where_they_are_read_when_the_outline_comes(
+async def test_the_synthesis_text_does_not_move_when_the_outline_arrives(
     page: Page, upstream: Upstream
 ) -> None:
-    room, more, drawn = Room(page), asyncio.Event(), asyncio.Event()
-    script = (*(Say(part) for part in words(OUTLINE)), Hold(drawn), Finish())
+    conversation, finish_synthesis, finish_outline = ConversationPage(page), asyncio.Event(), asyncio.Event()
+    script = (*(Say(part) for part in words(OUTLINE)), Hold(finish_outline), Finish())
     upstream.plays(
-        says(ALPHA), in_parts(f"{SYNTHESIS}- And ", more, "one thing more."), script, model="alpha"
+        says(ALPHA),
+        reply_in_parts(f"{SYNTHESIS}- And ", finish_synthesis, "one thing more."),
+        script,
+        model="alpha",
     )
     upstream.plays(says(BETA), model="beta")
-    await room.seat("Alpha", "Beta")
+    await conversation.seat("Alpha", "Beta")
     await page.get_by_role("button", name=re.compile("^Mode")).click()
     await page.get_by_role("option", name=re.compile("^Brain trust")).click()
-    await room.ask("Well?")
-    words_of = page.locator("article[data-lane*='synthesis'] .words")
-    first = words_of.get_by_text("Watch sign-in success above all, split by platform.")
-    await expect(words_of).to_contain_text("And")
-    node, before = await first.element_handle(), await first.bounding_box()
-    more.set()
+    await conversation.ask("Well?")
+    synthesis_text = page.locator("article[data-lane*='synthesis'] .words")
+    first = synthesis_text.get_by_text("Watch sign-in success above all, split by platform.")
+    await expect(synthesis_text).to_contain_text("And")
+    node, box_before = await first.element_handle(), await first.bounding_box()
+    finish_synthesis.set()
     await expect(page.get_by_text("Drawing the agreement map")).to_be_visible()
-    drawn.set()
+    finish_outline.set()
     await expect(page.get_by_role("complementary", name="Agreement map")).to_be_visible()
     assert node is not None
-    assert before is not None
+    assert box_before is not None
     assert await node.evaluate("node => node.isConnected && node.innerText.includes('Pause if it falls')")
-    after = await first.bounding_box()
-    assert after is not None
-    assert (after["x"], after["width"], after["height"]) == (before["x"], before["width"], before["height"])
-    await expect(words_of).to_contain_text("one thing more.")
+    box_after = await first.bounding_box()
+    assert box_after is not None
+    assert (box_after["x"], box_after["width"], box_after["height"]) == (
+        box_before["x"],
+        box_before["width"],
+        box_before["height"],
+    )
+    await expect(synthesis_text).to_contain_text("one thing more.")
 
 
-async def test_a_peer_review_is_read_with_names_and_its_places_stand_above_the_synthesis(
+async def test_a_peer_review_shows_names_and_a_table_of_places(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     for name in ("alpha", "beta"):
@@ -211,10 +222,10 @@ async def test_a_peer_review_is_read_with_names_and_its_places_stand_above_the_s
         )
     upstream.plays(says("I am gamma."), says("I like them both."), model="gamma")
     chair = {"model": "voices:gamma"}
-    replies = await sam.hear("Who?", "alpha", "beta", "gamma", mode="peer_review", chair=chair)
-    by_alpha = next(r for r in replies if r["step"] == "review" and r["voice"]["name"] == "Alpha")
-    named = {one["label"]: one["name"] for one in by_alpha["read_replies"]}
-    first, second = named["Answer B"], named["Answer A"]
+    replies = await sam.ask_and_wait("Who?", "alpha", "beta", "gamma", mode="peer_review", chair=chair)
+    review_by_alpha = next(r for r in replies if r["step"] == "review" and r["voice"]["name"] == "Alpha")
+    name_by_label = {reply_["label"]: reply_["name"] for reply_ in review_by_alpha["read_replies"]}
+    first, second = name_by_label["Answer B"], name_by_label["Answer A"]
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     review = page.locator("article.advisor[data-lane*='alpha'][data-lane*='review']")
     await expect(review).to_contain_text(f"{first} is right, {second} is vague.")
@@ -225,19 +236,19 @@ async def test_a_peer_review_is_read_with_names_and_its_places_stand_above_the_s
     await expect(places).to_contain_text("Beta does not rank its own answer")
     await expect(places).to_contain_text("No order could be read in the review by Gamma.")
     await review.get_by_role("button", name="Read all").click()
-    whole = page.locator("article.reply[data-lane*='review']")
-    await expect(whole).to_contain_text(f"{first} is right")
-    await expect(whole).to_contain_text(f"Reviewed without names: A was {second}, B was {first}.")
+    full_review = page.locator("article.reply[data-lane*='review']")
+    await expect(full_review).to_contain_text(f"{first} is right")
+    await expect(full_review).to_contain_text(f"Reviewed without names: A was {second}, B was {first}.")
     await page.screenshot(path=tmp_path / "peer-review-places.png", full_page=True)
     await page.keyboard.press("t")
     await page.screenshot(path=tmp_path / "peer-review-places-dark.png", full_page=True)
 
 
-async def test_the_places_of_a_peer_review_fit_a_phone(
+async def test_the_places_of_a_peer_review_fit_on_a_phone(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.says("Ranking: C > B > A")
-    replies = await sam.hear("Who?", "alpha", "beta", "gamma", "alpha", mode="peer_review")
+    replies = await sam.ask_and_wait("Who?", "alpha", "beta", "gamma", "alpha", mode="peer_review")
     page = await windows.open(
         sam, f"/c/{replies[0]['conversation_id']}", PHONE, is_mobile=True, has_touch=True
     )
@@ -248,10 +259,10 @@ async def test_the_places_of_a_peer_review_fit_a_phone(
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-async def test_a_brain_trust_on_a_phone_is_read_by_tabs_and_then_the_synthesis(
-    windows: Windows, sam: Person, trust: str, tmp_path: Path
+async def test_a_brain_trust_on_a_phone_has_tabs_and_a_synthesis(
+    windows: Windows, sam: Person, brain_trust_path: str, tmp_path: Path
 ) -> None:
-    page = await windows.open(sam, trust, PHONE, is_mobile=True, has_touch=True)
+    page = await windows.open(sam, brain_trust_path, PHONE, is_mobile=True, has_touch=True)
     await expect(page.get_by_role("tablist", name="Replies").get_by_role("tab")).to_have_count(4)
     await expect(page.get_by_role("article", name="Summary by Alpha")).to_be_attached()
     await page.get_by_role("article", name="Summary by Alpha").scroll_into_view_if_needed()
@@ -259,17 +270,22 @@ async def test_a_brain_trust_on_a_phone_is_read_by_tabs_and_then_the_synthesis(
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-async def test_the_synthesis_is_seen_coming_word_by_word(page: Page, upstream: Upstream) -> None:
-    room, more = Room(page), asyncio.Event()
-    upstream.plays(says("Mine."), in_parts("Bringing it ", more, "together."), says("{}"), model="alpha")
-    await room.seat("Alpha", "Beta")
+async def test_the_synthesis_streams_into_the_page(page: Page, upstream: Upstream) -> None:
+    conversation, finish_synthesis = ConversationPage(page), asyncio.Event()
+    upstream.plays(
+        says("Mine."),
+        reply_in_parts("Bringing it ", finish_synthesis, "together."),
+        says("{}"),
+        model="alpha",
+    )
+    await conversation.seat("Alpha", "Beta")
     await page.get_by_role("button", name=re.compile("^Mode")).click()
     await page.get_by_role("option", name=re.compile("^Brain trust")).click()
-    await room.ask("Well?")
+    await conversation.ask("Well?")
     writing = page.get_by_role("article", name=re.compile("^Alpha, .*writing$"))
     await expect(writing).to_contain_text("Bringing it")
-    await expect(room.feed).to_contain_text("2 of 3 finished")
-    more.set()
+    await expect(conversation.feed).to_contain_text("2 of 3 finished")
+    finish_synthesis.set()
     await expect(page.get_by_text("Bringing it together.")).to_be_visible()
 
 
@@ -289,57 +305,61 @@ Verdict: mostly holds. The cause is right. One claim is wrong and one is not sho
 """
 
 
-async def test_a_second_opinion_points_at_the_words_it_is_about(
+async def test_a_second_opinion_marks_the_quoted_text(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.plays(says(ANSWER), says("Revised: 1,772 of them."), model="alpha")
     upstream.plays(says(CRITIQUE), model="beta")
-    replies = await sam.hear("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
+    replies = await sam.ask_and_wait("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     critique = page.get_by_role("article", name="Second opinion by Beta")
     await expect(critique).to_contain_text("Mostly holds")
     await expect(critique.get_by_role("listitem")).to_have_count(3)
-    marked = Room(page).words("Alpha").locator("mark[data-n]")
-    await expect(marked).to_have_count(3)
-    await expect(Room(page).words("Alpha").locator("mark[data-note='2']")).to_have_text(
+    marks = ConversationPage(page).reply_text("Alpha").locator("mark[data-n]")
+    await expect(marks).to_have_count(3)
+    await expect(ConversationPage(page).reply_text("Alpha").locator("mark[data-note='2']")).to_have_text(
         "all of the 1,912 failures"
     )
     await page.screenshot(path=tmp_path / "second-opinion.png", full_page=True)
     await critique.get_by_role("button", name="Note 2, show what it is about").focus()
-    await expect(Room(page).words("Alpha").locator("mark[data-note='2']")).to_have_class(re.compile("lit"))
+    await expect(ConversationPage(page).reply_text("Alpha").locator("mark[data-note='2']")).to_have_class(
+        re.compile("lit")
+    )
     await page.keyboard.press("t")
     await page.screenshot(path=tmp_path / "second-opinion-dark.png", full_page=True)
 
     await critique.get_by_role("button", name="Ask Alpha to revise").click()
     await expect(page.get_by_text("Revised: 1,772 of them.")).to_be_visible()
-    kept = await sam.get(f"/api/conversations/{replies[0]['conversation_id']}")
-    assert kept["conversation"]["mode"] == "second_opinion"
-    assert kept["rounds"][-1]["messages"][0]["reply_to_id"] == replies[1]["id"]
+    stored = await sam.get(f"/api/conversations/{replies[0]['conversation_id']}")
+    assert stored["conversation"]["mode"] == "second_opinion"
+    assert stored["rounds"][-1]["messages"][0]["reply_to_id"] == replies[1]["id"]
 
 
-async def test_a_second_opinion_stays_in_view_when_its_round_is_given_a_summary(
+async def test_a_second_opinion_stays_visible_after_a_summary_is_added(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.plays(says(ANSWER), says("Both."), model="alpha")
     upstream.plays(says(CRITIQUE), model="beta")
-    [answer, _] = await sam.hear("Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion")
+    [answer, _] = await sam.ask_and_wait(
+        "Why did sign-in fail for some?", "alpha", "beta", mode="second_opinion"
+    )
     path = f"/api/conversations/{answer['conversation_id']}/rounds/1/synthesis"
     opened = await sam.post(path, {"id": new_id()}, expect=202)
-    await sam.ended(opened["turn"]["id"])
+    await sam.wait_for_end(opened["turn"]["id"])
     page = await windows.open(sam, f"/c/{answer['conversation_id']}")
     summary = page.get_by_role("article", name="Summary by Alpha")
     await expect(summary).to_contain_text("having read both")
-    await expect(Room(page).reply("Beta", "finished")).to_contain_text("The cause is right.")
+    await expect(ConversationPage(page).reply("Beta", "finished")).to_contain_text("The cause is right.")
 
 
 @pytest.mark.parametrize("mode", ["debate", "peer_review", "relay"])
-async def test_every_mode_can_be_read_to_its_end(
+async def test_every_mode_shows_all_of_its_replies(
     windows: Windows, sam: Person, upstream: Upstream, mode: str, tmp_path: Path
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", mode=mode)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", mode=mode)
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
     name = {"debate": "Debate", "peer_review": "Peer review", "relay": "One after another"}[mode]
-    await expect(Room(page).feed).to_contain_text(f"Round 1 · {name}")
+    await expect(ConversationPage(page).feed).to_contain_text(f"Round 1 · {name}")
     for reply in replies:
         if reply["step"] != "outline":
             await expect(page.locator(f"[data-lane*='{reply['voice']['id']}']").first).to_be_visible()

@@ -1,4 +1,4 @@
-"""Files that would act when a browser shows them are saved by it instead, and a picture is only a picture."""
+"""Files with active content are downloaded instead of shown, and an image is only an image."""
 
 from __future__ import annotations
 
@@ -23,51 +23,47 @@ ACTIVE = {
 
 
 VIEWER = ("Applying inline style violates", "Blocked script execution in .* sandboxed")
-"""The page Chromium itself puts around a picture, and this watch's own script, are stopped by the sandbox."""
+"""The sandbox blocks Chromium's own image page and the script of the page monitor."""
 
 
 @pytest.mark.parametrize(("name", "content"), ACTIVE.items(), ids=ACTIVE.keys())
-async def test_what_would_act_is_saved_and_not_shown(
+async def test_active_content_is_downloaded_and_never_shown(
     page: Page, sam: Person, name: str, content: bytes
 ) -> None:
-    made = await sam.upload(name, content)
-    where = f"/api/projects/{sam.home}/files/{made['id']}"
-    here = page.url
-    for path in (where, f"{where}?inline=true", f"{where}/versions/1?inline=true"):
-        async with page.expect_download() as saving:
-            with suppress(Error):  # a page that becomes a download is no page
+    uploaded = await sam.upload(name, content)
+    url = f"/api/projects/{sam.home}/files/{uploaded['id']}"
+    url_before = page.url
+    for path in (url, f"{url}?inline=true", f"{url}/versions/1?inline=true"):
+        async with page.expect_download() as download_info:
+            with suppress(Error):  # goto fails when the response becomes a download
                 await page.goto(path)
-        saved = await saving.value
-        assert saved.suggested_filename == name
-        assert page.url == here
+        download = await download_info.value
+        assert download.suggested_filename == name
+        assert page.url == url_before
 
 
-async def test_a_script_that_calls_itself_a_picture_is_never_run(
-    windows: Windows, page: Page, sam: Person
-) -> None:
-    """Opened by itself it is a broken picture, in a page of ours it gets no frame."""
-    windows.expect(*VIEWER, "Content Security Policy", "the policy stopped")
-    made = await sam.upload("both.gif", b"GIF89a\x01\x00\x01\x00=1;canary()//")
-    where = f"/api/projects/{sam.home}/files/{made['id']}?inline=true"
+async def test_a_script_disguised_as_an_image_is_never_run(windows: Windows, page: Page, sam: Person) -> None:
+    """It is a broken image when opened, and a frame with it is blocked."""
+    windows.allow(*VIEWER, "Content Security Policy", "the policy stopped")
+    uploaded = await sam.upload("both.gif", b"GIF89a\x01\x00\x01\x00=1;canary()//")
+    url = f"/api/projects/{sam.home}/files/{uploaded['id']}?inline=true"
     await page.evaluate(
         """(where) => {
             const frame = document.createElement('iframe');
             frame.src = where;
             document.body.append(frame);
         }""",
-        where,
+        url,
     )
-    answer = await page.goto(where)
+    answer = await page.goto(url)
     assert answer is not None
     assert answer.headers["content-type"] == "image/gif"
 
 
-async def test_a_picture_is_shown_without_anything_around_it(
-    windows: Windows, page: Page, sam: Person
-) -> None:
-    windows.expect(*VIEWER)
-    made = await sam.upload("cat.png", png(2, 2))
-    answer = await page.goto(f"/api/projects/{sam.home}/files/{made['id']}?inline=true")
+async def test_an_image_is_shown_in_a_sandbox(windows: Windows, page: Page, sam: Person) -> None:
+    windows.allow(*VIEWER)
+    uploaded = await sam.upload("cat.png", png(2, 2))
+    answer = await page.goto(f"/api/projects/{sam.home}/files/{uploaded['id']}?inline=true")
     assert answer is not None
     assert answer.headers["content-type"] == "image/png"
     assert "sandbox" in answer.headers["content-security-policy"]

@@ -1,4 +1,4 @@
-"""How much a voice thinks is chosen at its seat and in its persona, where its model can be told so."""
+"""The thinking effort is chosen at the seat and in the persona, if the model has efforts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.room import Room
-from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.conversation_page import ConversationPage
+from tests.browser.test_accessibility import must_be_accessible
 from tests.browser.windows import PHONE, Windows
 from tests.upstream.scripted import Upstream
 from tests.world import Person, World, running
@@ -24,26 +24,26 @@ MODELS = [
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
-    """A server with a model that can be told how much to think, and one that cannot."""
+    """A server with a model that has efforts and one that has none."""
     row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": MODELS}
-    async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as made:
-        yield made
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
+        yield world
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def sam(world: World) -> Person:
-    return await world.first("Sam")
+    return await world.set_up("Sam")
 
 
-def told(upstream: Upstream) -> dict[str, str | None]:
-    return {seen.model: seen.body.get("reasoning_effort") for seen in upstream.requests}
+def sent_efforts(upstream: Upstream) -> dict[str, str | None]:
+    return {request.model: request.body.get("reasoning_effort") for request in upstream.requests}
 
 
-async def test_a_seat_thinks_as_much_as_its_menu_says_and_the_receipt_tells(
+async def test_the_menu_of_a_seat_sets_its_effort_and_the_receipt_shows_it(
     page: Page, upstream: Upstream, tmp_path: Path
 ) -> None:
-    room = Room(page)
-    await room.seat("Thinker", "Plain")
+    conversation = ConversationPage(page)
+    await conversation.seat("Thinker", "Plain")
     await expect(page.get_by_role("button", name="Thinking: automatic (Thinker)")).to_be_visible()
     await expect(page.get_by_role("button", name="(Plain)")).to_have_count(0)
     await page.get_by_role("button", name="Thinking: automatic (Thinker)").press("Enter")
@@ -52,31 +52,31 @@ async def test_a_seat_thinks_as_much_as_its_menu_says_and_the_receipt_tells(
         ["Automatic", "Off", "Low", "Medium", "High"]
     )
     await page.screenshot(path=tmp_path / "menu.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
     await page.keyboard.press("h")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Thinking: high (Thinker)")).to_be_visible()
     await page.screenshot(path=tmp_path / "chosen.png")
-    await room.ask("How many?")
-    await expect(room.reply("Thinker", "finished")).to_be_visible()
-    await expect(room.reply("Plain", "finished")).to_be_visible()
-    assert told(upstream) == {"thinker": "high", "plain": None}
-    await room.reply("Thinker").focus()
+    await conversation.ask("How many?")
+    await expect(conversation.reply("Thinker", "finished")).to_be_visible()
+    await expect(conversation.reply("Plain", "finished")).to_be_visible()
+    assert sent_efforts(upstream) == {"thinker": "high", "plain": None}
+    await conversation.reply("Thinker").focus()
     await page.keyboard.press("r")
     await expect(page.get_by_text("Thinking: high", exact=True)).to_be_visible()
     await page.screenshot(path=tmp_path / "receipt.png")
 
-    # It stays with the seat: after a reload the next question is asked alike.
+    # The effort stays with the seat after a reload.
     upstream.requests.clear()
     await page.reload()
-    await room.field.click()
+    await conversation.field.click()
     await expect(page.get_by_role("button", name="Thinking: high (Thinker)")).to_be_visible()
-    await room.ask("And now?")
-    await expect(room.words("Thinker").nth(1)).to_contain_text("And now?")
-    assert told(upstream)["thinker"] == "high"
+    await conversation.ask("And now?")
+    await expect(conversation.reply_text("Thinker").nth(1)).to_contain_text("And now?")
+    assert sent_efforts(upstream)["thinker"] == "high"
 
 
-async def test_a_persona_has_a_setting_of_its_own(
+async def test_a_persona_has_its_own_effort(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     page = await windows.open(sam, "/settings/personas")
@@ -88,16 +88,16 @@ async def test_a_persona_has_a_setting_of_its_own(
     await _choose_model(page, "Thinker")
     await editor.get_by_label("Thinking").select_option("Low")
     await page.screenshot(path=tmp_path / "editor.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
     await editor.get_by_role("button", name="Save persona").click()
     await expect(editor).to_have_count(0)
     await page.goto("/new")
-    room = Room(page)
-    await room.seat("The Grocer")
+    conversation = ConversationPage(page)
+    await conversation.seat("The Grocer")
     await expect(page.get_by_role("button", name="Thinking: low (The Grocer)")).to_be_visible()
-    await room.ask("How many?")
-    await expect(room.reply("The Grocer", "finished")).to_be_visible()
-    assert told(upstream) == {"thinker": "low"}
+    await conversation.ask("How many?")
+    await expect(conversation.reply("The Grocer", "finished")).to_be_visible()
+    assert sent_efforts(upstream) == {"thinker": "low"}
 
 
 async def _choose_model(page: Page, name: str) -> None:
@@ -108,7 +108,7 @@ async def _choose_model(page: Page, name: str) -> None:
     await expect(editor.get_by_role("button", name=f"Model: {name}")).to_be_focused()
 
 
-async def test_on_a_phone_it_is_chosen_with_a_finger(windows: Windows, sam: Person, tmp_path: Path) -> None:
+async def test_a_phone_can_choose_the_effort(windows: Windows, sam: Person, tmp_path: Path) -> None:
     await sam.put("/api/me/defaults", {"voices": [{"model": "voices:thinker"}, {"model": "voices:plain"}]})
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True, color_scheme="dark")
     sheet = page.get_by_role("dialog", name="Write a message")

@@ -1,4 +1,4 @@
-"""A file beside the page: Markdown as a page, code in colours, and no promises for what has no text."""
+"""The file viewer: rendered Markdown, highlighted code, and no search flags for files without text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ PICTURE = bytes.fromhex(
 )
 
 
-async def test_markdown_opens_as_a_page_and_its_source_is_one_press_away(
-    windows: Windows, sam: Person
-) -> None:
+async def test_markdown_opens_rendered_and_can_switch_to_source(windows: Windows, sam: Person) -> None:
     file = await sam.upload("docs/plan.md", PLAN)
     page = await windows.open(sam, f"/p/{sam.home}?file={file['id']}")
     viewer = page.get_by_role("complementary", name="File")
@@ -27,9 +25,7 @@ async def test_markdown_opens_as_a_page_and_its_source_is_one_press_away(
     await expect(viewer.locator("li").nth(2)).to_contain_text("- **One** thing")
 
 
-async def test_markdown_opens_as_source_at_the_lines_that_an_address_names(
-    windows: Windows, sam: Person
-) -> None:
+async def test_markdown_opens_as_source_when_the_address_names_lines(windows: Windows, sam: Person) -> None:
     file = await sam.upload("docs/plan.md", PLAN)
     page = await windows.open(sam, f"/p/{sam.home}?file={file['id']}&line=3&to=4")
     viewer = page.get_by_role("complementary", name="File")
@@ -37,7 +33,7 @@ async def test_markdown_opens_as_source_at_the_lines_that_an_address_names(
     await expect(viewer.locator(".meant").first).to_contain_text("- **One** thing")
 
 
-async def test_code_is_coloured_line_by_line_and_keeps_its_text(windows: Windows, sam: Person) -> None:
+async def test_code_is_highlighted_and_keeps_its_text(windows: Windows, sam: Person) -> None:
     file = await sam.upload("src/greet.py", CODE)
     page = await windows.open(sam, f"/p/{sam.home}?file={file['id']}&line=2")
     viewer = page.get_by_role("complementary", name="File")
@@ -48,12 +44,12 @@ async def test_code_is_coloured_line_by_line_and_keeps_its_text(windows: Windows
     await expect(viewer.locator(".meant")).to_have_count(1)
 
 
-async def test_files_without_text_show_no_ticks(windows: Windows, sam: Person) -> None:
+async def test_files_without_text_have_no_checkboxes(windows: Windows, sam: Person) -> None:
     await sam.upload("sea.png", PICTURE)
     await sam.upload("plan.md", PLAN)
     page = await windows.open(sam, f"/p/{sam.home}")
-    assert await _ticks(page, "plan.md") == 3
-    assert await _ticks(page, "sea.png") == 0
+    assert await _checkbox_count(page, "plan.md") == 3
+    assert await _checkbox_count(page, "sea.png") == 0
     await expect(_row(page, "sea.png")).to_contain_text("not possible, it has no text")
 
 
@@ -61,6 +57,6 @@ def _row(page: Page, name: str) -> Locator:
     return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
 
 
-async def _ticks(page: Page, name: str) -> int:
+async def _checkbox_count(page: Page, name: str) -> int:
     await expect(_row(page, name)).to_be_visible()
     return await _row(page, name).get_by_role("checkbox").count()

@@ -1,4 +1,4 @@
-"""The first visitor sets the house up, leaves it and comes back."""
+"""The first visitor sets up the server, signs out and signs in again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, expect
 
-from tests.browser.room import Room
+from tests.browser.conversation_page import ConversationPage
 from tests.browser.windows import Windows
 from tests.upstream.scripted import Upstream
 from tests.world import PASSWORD, World, endpoints, running
@@ -17,9 +17,9 @@ from tests.world import PASSWORD, World, endpoints, running
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
-    """A house nobody lives in yet."""
-    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made:
-        yield made
+    """A server without accounts."""
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as world:
+        yield world
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -27,7 +27,7 @@ async def page(browser: Browser, windows: Windows) -> Page:
     return await windows.open()
 
 
-async def test_three_steps_lead_to_a_set_table(page: Page, upstream: Upstream) -> None:
+async def test_the_setup_has_three_steps_and_opens_a_new_conversation(page: Page, upstream: Upstream) -> None:
     await expect(page.get_by_role("heading", name="Create your account")).to_be_visible()
     await expect(page.get_by_role("contentinfo")).to_have_text("Step 1 of 3")
     await page.get_by_label("Your name").fill("Sam")
@@ -44,25 +44,25 @@ async def test_three_steps_lead_to_a_set_table(page: Page, upstream: Upstream) -
     await page.get_by_role("button", name="Start").click()
 
     await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
-    room = Room(page)
-    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(2)
-    await room.ask("Is anybody here?")
-    await expect(room.words("Alpha")).to_have_text("alpha heard: Is anybody here?")
-    await expect(room.words("Beta")).to_have_text("beta heard: Is anybody here?")
+    conversation = ConversationPage(page)
+    await expect(conversation.table.get_by_role("button", name="Remove")).to_have_count(2)
+    await conversation.ask("Is anybody here?")
+    await expect(conversation.reply_text("Alpha")).to_have_text("alpha heard: Is anybody here?")
+    await expect(conversation.reply_text("Beta")).to_have_text("beta heard: Is anybody here?")
 
 
-async def test_the_demo_is_no_default_and_a_template_says_what_it_needs(
+async def test_the_demo_model_is_no_default_and_templates_need_two_models(
     page: Page, upstream: Upstream
 ) -> None:
-    """Alpha is the demo here, and the only one that is ready; then keys are set and the others are too."""
-    is_alone = True
+    """Alpha is the demo model and at first the only available one; then the others become available."""
+    only_demo_is_ready = True
 
     async def models(route: Route) -> None:
         answer = await route.fetch()
         items = (await answer.json())["items"]
         for model in items:
             model["is_demo"] = model["key"] == "voices:alpha"
-            model["is_available"] = model["is_demo"] or (model["is_available"] and not is_alone)
+            model["is_available"] = model["is_demo"] or (model["is_available"] and not only_demo_is_ready)
         await route.fulfill(response=answer, json={"items": items})
 
     await page.route("**/api/models", models)
@@ -74,31 +74,31 @@ async def test_the_demo_is_no_default_and_a_template_says_what_it_needs(
     await expect(page.get_by_role("listitem").filter(has_text="voices")).to_contain_text("1 model is ready")
     await page.get_by_role("button", name="Continue").click()
     await page.get_by_role("button", name="Start").click()
-    room = Room(page)
-    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(1)
-    trust = page.get_by_role("button", name="Ask a brain trust")
-    await expect(trust).to_be_disabled()
-    await expect(trust).to_have_accessible_description(re.compile("^Templates need two"))
-    await room.ask("Is anybody here?")
-    await expect(room.words("Alpha")).to_have_text("alpha heard: Is anybody here?")
+    conversation = ConversationPage(page)
+    await expect(conversation.table.get_by_role("button", name="Remove")).to_have_count(1)
+    template = page.get_by_role("button", name="Ask a brain trust")
+    await expect(template).to_be_disabled()
+    await expect(template).to_have_accessible_description(re.compile("^Templates need two"))
+    await conversation.ask("Is anybody here?")
+    await expect(conversation.reply_text("Alpha")).to_have_text("alpha heard: Is anybody here?")
 
     me = await page.evaluate("async () => (await fetch('/api/me')).json()")
     assert me["projects"][0]["settings"]["default_models"] == []
-    is_alone = False
+    only_demo_is_ready = False
     await page.goto("/new")
-    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(3)
-    await expect(room.table.get_by_role("button", name="Remove Alpha")).to_have_count(0)
+    await expect(conversation.table.get_by_role("button", name="Remove")).to_have_count(3)
+    await expect(conversation.table.get_by_role("button", name="Remove Alpha")).to_have_count(0)
     upstream.says("Buy the bakery.")
-    await expect(trust.locator("svg[data-seat]")).to_have_count(3)
-    await trust.click()
-    await room.field.press("End")
-    await room.field.press("Enter")
+    await expect(template.locator("svg[data-seat]")).to_have_count(3)
+    await template.click()
+    await conversation.field.press("End")
+    await conversation.field.press("Enter")
     for name in ("The Sage", "The Skeptic", "The Strategist"):
-        await expect(room.reply(name, "finished").first).to_be_visible()
+        await expect(conversation.reply(name, "finished").first).to_be_visible()
 
 
-async def test_a_weak_password_is_refused_where_it_was_typed(page: Page, windows: Windows) -> None:
-    windows.expect(r"status of 422 .*/api/setup$")
+async def test_a_weak_password_is_refused_at_the_password_field(page: Page, windows: Windows) -> None:
+    windows.allow(r"status of 422 .*/api/setup$")
     await page.get_by_label("Your name").fill("Sam")
     await page.get_by_label("Email").fill("sam@example.org")
     password = page.get_by_label("Password", exact=True)
@@ -108,8 +108,8 @@ async def test_a_weak_password_is_refused_where_it_was_typed(page: Page, windows
     await expect(password).to_be_focused()
 
 
-async def test_who_leaves_comes_back_with_the_right_password_only(page: Page, world: World) -> None:
-    await world.first("Sam")
+async def test_signing_in_needs_the_right_password(page: Page, world: World) -> None:
+    await world.set_up("Sam")
     await page.reload()
     await expect(page.get_by_role("heading", name="One conversation, many models")).to_be_visible()
     await page.get_by_label("Email").fill("sam@example.org")
@@ -123,7 +123,7 @@ async def test_who_leaves_comes_back_with_the_right_password_only(page: Page, wo
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
 
-    await Room(page).sidebar.get_by_role("button", name="Sam").click()
+    await ConversationPage(page).sidebar.get_by_role("button", name="Sam").click()
     await page.get_by_role("menuitem", name="Sign out").click()
     await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     await page.goto("/settings/sessions")

@@ -1,4 +1,4 @@
-"""Everything by keyboard, and always a ring around where one is."""
+"""Everything works by keyboard, with a visible focus ring."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import re
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.room import Room
+from tests.browser.conversation_page import ConversationPage
 from tests.browser.windows import Windows
 from tests.upstream.scripted import Upstream, says
 from tests.world import Person
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(sam: Person, upstream: Upstream) -> str:
-    """The path of a conversation of three rounds, with two minds."""
+async def conversation_path(sam: Person, upstream: Upstream) -> str:
+    """The path of a conversation with three rounds and two voices."""
     upstream.plays(says("One."), says("Two."), says("Three."), model="alpha")
     upstream.plays(says("Uno."), says("Dos."), says("Tres."), model="beta")
     conversation_id = ""
     for number in ("first", "second", "third"):
         more = {"conversation_id": conversation_id} if conversation_id else {}
-        [reply, _] = await sam.hear(f"The {number} question", "alpha", "beta", **more)
+        [reply, _] = await sam.ask_and_wait(f"The {number} question", "alpha", "beta", **more)
         conversation_id = reply["conversation_id"]
     return f"/c/{conversation_id}"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(windows: Windows, sam: Person, talk: str) -> Page:
-    page = await windows.open(sam, talk, permissions=["clipboard-read", "clipboard-write"])
-    await expect(Room(page).rounds).to_have_count(3)
+async def page(windows: Windows, sam: Person, conversation_path: str) -> Page:
+    page = await windows.open(sam, conversation_path, permissions=["clipboard-read", "clipboard-write"])
+    await expect(ConversationPage(page).rounds).to_have_count(3)
     await page.locator("body").focus()
     return page
 
 
-async def test_layouts_take_turns_and_are_remembered(page: Page) -> None:
-    room = Room(page)
-    last = room.rounds.last
+async def test_v_changes_the_layout_which_survives_a_reload(page: Page) -> None:
+    conversation = ConversationPage(page)
+    last = conversation.rounds.last
     layout = page.get_by_role("radiogroup", name="Layout")
     await expect(layout.get_by_role("radio", name="Columns")).to_be_checked()
     await expect(last.get_by_role("article")).to_have_count(2)
@@ -50,11 +50,11 @@ async def test_layouts_take_turns_and_are_remembered(page: Page) -> None:
 
     await page.keyboard.press("v")
     await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
-    over = await last.get_by_role("article", name=re.compile("^Alpha")).bounding_box()
-    under = await last.get_by_role("article", name=re.compile("^Beta")).bounding_box()
-    assert over
-    assert under
-    assert over["y"] + over["height"] < under["y"]
+    upper = await last.get_by_role("article", name=re.compile("^Alpha")).bounding_box()
+    lower = await last.get_by_role("article", name=re.compile("^Beta")).bounding_box()
+    assert upper
+    assert lower
+    assert upper["y"] + upper["height"] < lower["y"]
 
     await page.reload()
     await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
@@ -62,8 +62,8 @@ async def test_layouts_take_turns_and_are_remembered(page: Page) -> None:
     await expect(layout.get_by_role("radio", name="Columns")).to_be_checked()
 
 
-async def test_beside_a_receipt_one_reply_is_open_and_the_switch_says_so(page: Page) -> None:
-    last = Room(page).rounds.last
+async def test_an_open_receipt_switches_to_the_focus_layout(page: Page) -> None:
+    last = ConversationPage(page).rounds.last
     layout = page.get_by_role("radiogroup", name="Layout")
     await last.get_by_role("article", name=re.compile("^Beta")).focus()
     await page.keyboard.press("r")
@@ -76,40 +76,48 @@ async def test_beside_a_receipt_one_reply_is_open_and_the_switch_says_so(page: P
     await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
 
 
-async def test_letters_lead_through_rounds_and_minds(page: Page) -> None:
-    room = Room(page)
+async def test_keys_move_between_rounds_and_voices(page: Page) -> None:
+    conversation = ConversationPage(page)
     await page.keyboard.press("2")
-    await expect(room.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+    await expect(
+        conversation.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")
+    ).to_be_focused()
     await page.keyboard.press("k")
-    await expect(room.rounds.nth(1).get_by_role("article", name="Alpha, alpha, finished")).to_be_focused()
+    await expect(
+        conversation.rounds.nth(1).get_by_role("article", name="Alpha, alpha, finished")
+    ).to_be_focused()
     await page.keyboard.press("ArrowRight")
-    await expect(room.rounds.nth(1).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+    await expect(
+        conversation.rounds.nth(1).get_by_role("article", name="Beta, beta, finished")
+    ).to_be_focused()
     await page.keyboard.press("c")
     await expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == "Dos."
     await page.keyboard.press("j")
-    await expect(room.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+    await expect(
+        conversation.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")
+    ).to_be_focused()
 
 
-async def test_enter_replies_and_escape_leads_back_out(page: Page) -> None:
-    room = Room(page)
+async def test_enter_replies_to_a_message_and_escape_leaves_the_field(page: Page) -> None:
+    conversation = ConversationPage(page)
     await page.keyboard.press("1")
-    await expect(room.rounds.last.get_by_role("article", name=re.compile("^Alpha"))).to_be_focused()
+    await expect(conversation.rounds.last.get_by_role("article", name=re.compile("^Alpha"))).to_be_focused()
     await page.keyboard.press("Enter")
-    await expect(room.field).to_be_focused()
+    await expect(conversation.field).to_be_focused()
     form = page.get_by_role("form", name="Write a message")
     await expect(form).to_contain_text("Three.")
     await page.keyboard.press("Escape")
     await expect(form).not_to_contain_text("Three.")
     await page.keyboard.press("Escape")
-    await expect(room.field).not_to_be_focused()
+    await expect(conversation.field).not_to_be_focused()
     await page.keyboard.press("w")
-    await expect(room.field).to_be_focused()
+    await expect(conversation.field).to_be_focused()
     await page.keyboard.type("nvt[?")
-    await expect(room.field).to_have_value("nvt[?")
+    await expect(conversation.field).to_have_value("nvt[?")
 
 
-async def test_r_shows_what_the_mind_was_shown(page: Page) -> None:
+async def test_r_opens_the_receipt(page: Page) -> None:
     await page.keyboard.press("2")
     await page.keyboard.press("r")
     receipt = page.get_by_role("complementary", name="What was sent")
@@ -118,13 +126,13 @@ async def test_r_shows_what_the_mind_was_shown(page: Page) -> None:
     await expect(receipt).to_be_hidden()
 
 
-async def test_letters_open_what_they_stand_for(page: Page) -> None:
-    room = Room(page)
+async def test_keys_open_the_sidebar_the_shortcuts_and_a_new_conversation(page: Page) -> None:
+    conversation = ConversationPage(page)
     await page.keyboard.press("[")
     await expect(page.get_by_role("button", name="Show sidebar")).to_be_visible()
-    await expect(room.row("The first question")).to_be_hidden()
+    await expect(conversation.sidebar_link("The first question")).to_be_hidden()
     await page.keyboard.press("[")
-    await expect(room.row("The first question")).to_be_visible()
+    await expect(conversation.sidebar_link("The first question")).to_be_visible()
 
     await page.keyboard.press("?")
     sheet = page.get_by_role("dialog", name="All shortcuts")
@@ -134,19 +142,21 @@ async def test_letters_open_what_they_stand_for(page: Page) -> None:
 
     await page.keyboard.press("n")
     await expect(page).to_have_url(re.compile("/new$"))
-    await expect(room.field).to_be_focused()
+    await expect(conversation.field).to_be_focused()
 
 
-async def test_the_palette_finds_a_conversation_by_a_few_letters(page: Page, talk: str) -> None:
+async def test_the_command_palette_finds_conversations_and_commands(
+    page: Page, conversation_path: str
+) -> None:
     await page.goto("/new")
-    await expect(Room(page).field).to_be_focused()
+    await expect(ConversationPage(page).field).to_be_focused()
     await page.keyboard.press("Control+k")
     palette = page.get_by_role("dialog", name="Search and commands")
     await expect(palette.get_by_role("combobox")).to_be_focused()
     await page.keyboard.type("first que")
     await expect(palette.get_by_role("option", selected=True)).to_contain_text("The first question")
     await page.keyboard.press("Enter")
-    await expect(page).to_have_url(re.compile(f"{talk}$"))
+    await expect(page).to_have_url(re.compile(f"{conversation_path}$"))
     await expect(palette).to_be_hidden()
 
     await page.keyboard.press("Control+k")
@@ -160,7 +170,7 @@ async def test_the_palette_finds_a_conversation_by_a_few_letters(page: Page, tal
     await expect(page.get_by_role("button", name=re.compile("^Mode"))).to_contain_text("Brain trust")
 
 
-RING = """
+FOCUS_RING = """
     () => {
         const seen = (element) => {
             const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(element);
@@ -175,13 +185,13 @@ RING = """
 """
 
 
-async def test_tab_goes_from_the_skip_link_to_the_composer_and_each_stop_wears_a_ring(page: Page) -> None:
-    room = Room(page)
+async def test_tab_moves_from_the_skip_link_to_the_composer_with_a_visible_focus_ring(page: Page) -> None:
+    conversation = ConversationPage(page)
     stops: list[tuple[str, bool]] = []
     for _ in range(160):
         await page.keyboard.press("Tab")
-        stops.append(tuple(await page.evaluate(RING)))
-        if await room.field.evaluate("element => element === document.activeElement"):
+        stops.append(tuple(await page.evaluate(FOCUS_RING)))
+        if await conversation.field.evaluate("element => element === document.activeElement"):
             break
     names = [name for name, _ in stops]
     assert names[0] == "Skip to content"
@@ -197,7 +207,7 @@ async def test_tab_goes_from_the_skip_link_to_the_composer_and_each_stop_wears_a
     assert [name for name, has_ring in stops if not has_ring] == []
 
 
-async def test_the_skip_link_leads_to_the_page(page: Page) -> None:
+async def test_the_skip_link_moves_the_focus_to_the_main_content(page: Page) -> None:
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("main")).to_be_focused()

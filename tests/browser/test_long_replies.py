@@ -1,4 +1,4 @@
-"""A long reply keeps its speaker and what can be done with it in view, and can be read alone."""
+"""A long reply keeps its name and actions visible and can be opened alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tertulia.app import new_id
-from tests.browser.room import Room
+from tests.browser.conversation_page import ConversationPage
 from tests.browser.windows import DESK, TABLET, Windows
 from tests.patience import soon
 from tests.upstream.scripted import Upstream
@@ -20,13 +20,13 @@ NARROW: ViewportSize = {"width": 1366, "height": 768}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(sam: Person, upstream: Upstream) -> str:
+async def conversation_path(sam: Person, upstream: Upstream) -> str:
     """The path of a conversation whose second round has four long replies."""
     upstream.says(LONG)
-    replies = await sam.hear("Say something long.", "alpha", "beta")
+    replies = await sam.ask_and_wait("Say something long.", "alpha", "beta")
     conversation_id: str = replies[0]["conversation_id"]
     voices = ("alpha", "beta", "gamma", "alpha")
-    await sam.hear("Say something longer.", *voices, conversation_id=conversation_id)
+    await sam.ask_and_wait("Say something longer.", *voices, conversation_id=conversation_id)
     return f"/c/{conversation_id}"
 
 
@@ -34,25 +34,27 @@ def cards(page: Page) -> Locator:
     return page.get_by_role("feed").locator("[aria-posinset='2']").get_by_role("article")
 
 
-async def into_the_middle(page: Page) -> None:
-    """Scrolls to where neither the heads nor the feet of the replies would be."""
+async def scroll_to_the_middle(page: Page) -> None:
+    """Scrolls to the middle of the replies, away from their headers and footers."""
     middle = cards(page).first.get_by_text("Paragraph 30 ")
     await middle.evaluate("(words) => words.scrollIntoView({ block: 'center' })")
     await expect(middle).to_be_in_viewport()
 
 
-async def test_four_voices_stand_side_by_side_at_1440(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, talk, DESK)
+async def test_four_voices_fit_side_by_side_at_1440_pixels(
+    windows: Windows, sam: Person, conversation_path: str
+) -> None:
+    page = await windows.open(sam, conversation_path, DESK)
     await expect(cards(page)).to_have_count(4)
     boxes = [await cards(page).nth(number).bounding_box() for number in range(4)]
     assert len({box["y"] for box in boxes if box}) == 1
     assert all(box and box["x"] + box["width"] <= DESK["width"] for box in boxes)
 
 
-async def test_what_does_not_fit_side_by_side_stands_two_by_two(
-    windows: Windows, sam: Person, talk: str
+async def test_four_voices_use_two_rows_on_a_narrow_screen(
+    windows: Windows, sam: Person, conversation_path: str
 ) -> None:
-    page = await windows.open(sam, talk, NARROW)
+    page = await windows.open(sam, conversation_path, NARROW)
     await expect(cards(page)).to_have_count(4)
     async with soon():
         while await _columns_and_rows(page) != [2, 2]:
@@ -66,12 +68,12 @@ async def _columns_and_rows(page: Page) -> list[int]:
     return [len({round(box[side]) for box in boxes if box}) for side in ("x", "y")]
 
 
-async def test_the_speakers_stay_below_the_bar_while_their_replies_are_read(
-    windows: Windows, sam: Person, talk: str
+async def test_the_names_of_the_voices_stay_visible_while_scrolling(
+    windows: Windows, sam: Person, conversation_path: str
 ) -> None:
-    page = await windows.open(sam, talk, DESK)
+    page = await windows.open(sam, conversation_path, DESK)
     await expect(cards(page)).to_have_count(4)
-    await into_the_middle(page)
+    await scroll_to_the_middle(page)
     edge = await page.get_by_role("feed").evaluate("(feed) => feed.parentElement.getBoundingClientRect().top")
     for number in range(4):
         name = cards(page).nth(number).get_by_role("heading", level=3)
@@ -81,23 +83,25 @@ async def test_the_speakers_stay_below_the_bar_while_their_replies_are_read(
         assert edge <= box["y"] < edge + 60
 
 
-async def test_lanes_that_go_sideways_keep_their_names_in_view(
-    windows: Windows, sam: Person, talk: str
+async def test_lanes_that_scroll_sideways_keep_their_names_visible(
+    windows: Windows, sam: Person, conversation_path: str
 ) -> None:
-    page = await windows.open(sam, talk, TABLET)
+    page = await windows.open(sam, conversation_path, TABLET)
     await expect(cards(page)).to_have_count(4)
     names = page.locator(".names .row").last
     await expect(names).to_be_hidden()
-    await into_the_middle(page)
+    await scroll_to_the_middle(page)
     await expect(names.get_by_text("Alpha", exact=True)).to_be_in_viewport()
     await cards(page).nth(2).evaluate("(card) => card.scrollIntoView({ block: 'nearest', inline: 'start' })")
     await expect(names.get_by_text("Gamma", exact=True)).to_be_in_viewport()
 
 
-async def test_actions_never_cover_the_name(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, talk, DESK)
+async def test_the_toolbar_never_covers_the_name(
+    windows: Windows, sam: Person, conversation_path: str
+) -> None:
+    page = await windows.open(sam, conversation_path, DESK)
     await expect(cards(page)).to_have_count(4)
-    await into_the_middle(page)
+    await scroll_to_the_middle(page)
     for number in range(4):
         card = cards(page).nth(number)
         name = card.get_by_role("heading", level=3)
@@ -113,7 +117,7 @@ async def test_actions_never_cover_the_name(windows: Windows, sam: Person, talk:
         )
 
 
-async def test_beside_versions_in_a_narrow_card_the_name_is_whole(
+async def test_a_narrow_card_with_versions_shows_the_full_name(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     upstream.says("Short.")
@@ -121,12 +125,12 @@ async def test_beside_versions_in_a_narrow_card_the_name_is_whole(
         {"persona_id": STRATEGIST},
         *({"model": f"voices:{name}"} for name in ("alpha", "beta", "gamma")),
     ]
-    replies = await sam.hear("Say something.", voices=voices)
+    replies = await sam.ask_and_wait("Say something.", voices=voices)
     [mine] = [reply for reply in replies if reply["voice"]["persona_id"]]
     opened = await sam.post(f"/api/messages/{mine['id']}/retry", {"id": new_id()}, expect=202)
-    await sam.ended(opened["turn"]["id"])
+    await sam.wait_for_end(opened["turn"]["id"])
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", DESK)
-    card = Room(page).reply("The Strategist")
+    card = ConversationPage(page).reply("The Strategist")
     await expect(card).to_contain_text("2 of 2")
     await card.hover()
     name = card.get_by_role("heading", level=3)
@@ -134,8 +138,10 @@ async def test_beside_versions_in_a_narrow_card_the_name_is_whole(
     await expect(card.locator("footer").get_by_role("button", name="More")).to_be_visible()
 
 
-async def test_actions_stand_at_the_foot_too(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, talk, DESK)
+async def test_the_actions_are_also_below_the_reply(
+    windows: Windows, sam: Person, conversation_path: str
+) -> None:
+    page = await windows.open(sam, conversation_path, DESK)
     await expect(cards(page)).to_have_count(4)
     foot = cards(page).nth(1).locator("footer")
     await foot.scroll_into_view_if_needed()
@@ -143,35 +149,37 @@ async def test_actions_stand_at_the_foot_too(windows: Windows, sam: Person, talk
     await expect(cards(page).nth(1).get_by_text(re.compile("^Best, Marked as best by "))).to_be_attached()
     await foot.get_by_role("button", name="More").click()
     menu = page.get_by_role("menu", name="More for Beta")
-    for deed in ("Reply", "Branch from here", "Copy", "Regenerate", "What was sent", "Open alone"):
-        await expect(menu.get_by_role("menuitem", name=re.compile(f"^{deed}"))).to_be_visible()
+    for action in ("Reply", "Branch from here", "Copy", "Regenerate", "What was sent", "Open alone"):
+        await expect(menu.get_by_role("menuitem", name=re.compile(f"^{action}"))).to_be_visible()
 
 
-async def test_a_reply_is_read_alone_and_one_comes_back_to_where_one_was(
-    windows: Windows, sam: Person, talk: str
+async def test_a_reply_can_be_opened_alone_and_closing_restores_the_position(
+    windows: Windows, sam: Person, conversation_path: str
 ) -> None:
-    page = await windows.open(sam, talk, DESK)
+    page = await windows.open(sam, conversation_path, DESK)
     await expect(cards(page)).to_have_count(4)
-    await into_the_middle(page)
-    before = await _scrolled(page)
+    await scroll_to_the_middle(page)
+    top_before = await _scroll_top(page)
     await cards(page).nth(2).focus()
-    await _scroll_to(page, before)
+    await _scroll_to(page, top_before)
     await page.keyboard.press("o")
-    alone = page.get_by_role("region", name="Gamma alone")
-    await expect(alone.get_by_role("article", name=re.compile("^Gamma"))).to_be_focused()
+    single_reply = page.get_by_role("region", name="Gamma alone")
+    await expect(single_reply.get_by_role("article", name=re.compile("^Gamma"))).to_be_focused()
     await expect(page).to_have_url(re.compile(r"\?alone=2/"))
-    box = await alone.get_by_role("article").bounding_box()
+    box = await single_reply.get_by_role("article").bounding_box()
     assert box
     assert box["width"] > 1000
     await page.keyboard.press("Escape")
-    await expect(alone).to_have_count(0)
+    await expect(single_reply).to_have_count(0)
     await expect(cards(page).nth(2)).to_be_focused()
-    await expect(page).to_have_url(re.compile(f"{talk}$"))
-    assert await _scrolled(page) == before
+    await expect(page).to_have_url(re.compile(f"{conversation_path}$"))
+    assert await _scroll_top(page) == top_before
 
 
-async def test_a_reply_has_an_address_where_it_is_alone(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, talk, DESK)
+async def test_a_reply_opened_alone_has_its_own_address(
+    windows: Windows, sam: Person, conversation_path: str
+) -> None:
+    page = await windows.open(sam, conversation_path, DESK)
     await page.get_by_role("article", name=re.compile("^Beta")).last.hover()
     await page.get_by_role("button", name="More for Beta").last.click()
     await page.get_by_role("menuitem", name="Open alone").click()
@@ -179,22 +187,22 @@ async def test_a_reply_has_an_address_where_it_is_alone(windows: Windows, sam: P
     address = page.url
     await page.go_back()
     await expect(page.get_by_role("region", name="Beta alone")).to_have_count(0)
-    other = await windows.open(sam, address.removeprefix(windows.url), DESK)
-    alone = other.get_by_role("region", name="Beta alone")
-    await expect(alone).to_contain_text("Paragraph 59")
-    await alone.get_by_role("button", name="Back to round 2").click()
-    await expect(alone).to_have_count(0)
-    await expect(Room(other).rounds.last).to_be_in_viewport()
-    await expect(other).to_have_url(re.compile(f"{talk}$"))
+    second_page = await windows.open(sam, address.removeprefix(windows.url), DESK)
+    single_reply = second_page.get_by_role("region", name="Beta alone")
+    await expect(single_reply).to_contain_text("Paragraph 59")
+    await single_reply.get_by_role("button", name="Back to round 2").click()
+    await expect(single_reply).to_have_count(0)
+    await expect(ConversationPage(second_page).rounds.last).to_be_in_viewport()
+    await expect(second_page).to_have_url(re.compile(f"{conversation_path}$"))
 
 
-SCROLLED = "(feed) => feed.parentElement.scrollTop"
+SCROLL_TOP = "(feed) => feed.parentElement.scrollTop"
 
 
-async def _scrolled(page: Page) -> int:
-    scrolled: float = await page.get_by_role("feed").evaluate(SCROLLED)
-    return round(scrolled)
+async def _scroll_top(page: Page) -> int:
+    top: float = await page.get_by_role("feed").evaluate(SCROLL_TOP)
+    return round(top)
 
 
-async def _scroll_to(page: Page, place: int) -> None:
-    await page.get_by_role("feed").evaluate("(feed, place) => (feed.parentElement.scrollTop = place)", place)
+async def _scroll_to(page: Page, top: int) -> None:
+    await page.get_by_role("feed").evaluate("(feed, top) => (feed.parentElement.scrollTop = top)", top)

@@ -1,4 +1,4 @@
-"""Personas are made, changed, copied and sent away; what one was when it spoke stays readable."""
+"""Personas are created, changed, copied and deleted; the version that wrote a reply stays readable."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.room import Room
-from tests.browser.test_barriers import must_have_no_barriers
-from tests.browser.test_tables import BEEKEEPER, keeper, told
+from tests.browser.conversation_page import ConversationPage
+from tests.browser.test_accessibility import must_be_accessible
+from tests.browser.test_tables import BEEKEEPER, create_beekeeper, requests_text
 from tests.browser.windows import PHONE, Windows
 from tests.upstream.scripted import Upstream
 from tests.world import Person
 
 
-async def test_a_persona_is_made_seated_and_heard_in_its_colour(
+async def test_a_persona_is_created_seated_and_shown_in_its_colour(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.says("Forty-two jars.", model="gamma")
     page = await windows.open(sam, "/settings/personas")
     await expect(page.get_by_role("button", name=re.compile("^The Sage"))).to_be_visible()
     await page.screenshot(path=tmp_path / "personas.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
     await page.get_by_role("button", name="New persona").click()
     editor = page.get_by_role("dialog", name="New persona")
     await editor.get_by_role("button", name="Save persona").click()
@@ -36,41 +36,41 @@ async def test_a_persona_is_made_seated_and_heard_in_its_colour(
     await page.keyboard.press("Enter")
     await expect(editor.get_by_role("button", name="Model: Gamma")).to_be_focused()
     await page.screenshot(path=tmp_path / "editor.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
     await editor.get_by_role("button", name="Save persona").click()
     await expect(page.get_by_role("button", name=re.compile("^The Grocer"))).to_be_visible()
 
     await page.goto("/new")
-    room = Room(page)
-    await room.seat("Alpha", "The Grocer")
-    await room.ask("How many?")
-    await expect(room.reply("The Grocer", "finished")).to_contain_text("Forty-two jars.")
-    await expect(room.reply("The Grocer")).to_have_attribute("data-seat", "6")
-    assert "You answer in jars." in told(upstream, "gamma")
+    conversation = ConversationPage(page)
+    await conversation.seat("Alpha", "The Grocer")
+    await conversation.ask("How many?")
+    await expect(conversation.reply("The Grocer", "finished")).to_contain_text("Forty-two jars.")
+    await expect(conversation.reply("The Grocer")).to_have_attribute("data-seat", "6")
+    assert "You answer in jars." in requests_text(upstream, "gamma")
 
 
-async def test_what_it_was_when_it_spoke_is_shown_from_its_receipt(
+async def test_the_receipt_shows_the_persona_version_that_wrote_the_reply(
     windows: Windows, sam: Person, tmp_path: Path
 ) -> None:
-    persona_id = await keeper(sam)
+    persona_id = await create_beekeeper(sam)
     voices = [{"persona_id": persona_id}]
-    replies = await sam.hear("Who should lead?", voices=voices, mode="quick")
+    replies = await sam.ask_and_wait("Who should lead?", voices=voices, mode="quick")
     character = (await sam.get("/api/personas"))["items"][-1]["character"]
     changed = character | {"instructions": "You keep wasps now."}
     await sam.put(f"/api/personas/{persona_id}", {"character": changed})
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
-    await Room(page).reply("The Beekeeper").focus()
+    await ConversationPage(page).reply("The Beekeeper").focus()
     await page.keyboard.press("r")
     await page.get_by_role("button", name="Persona at the time").click()
-    then = page.get_by_role("dialog", name="Persona, version 1")
-    await expect(then).to_contain_text("You keep bees and speak of nothing else.")
-    await expect(then).to_contain_text("There is a newer version.")
+    first_version = page.get_by_role("dialog", name="Persona, version 1")
+    await expect(first_version).to_contain_text("You keep bees and speak of nothing else.")
+    await expect(first_version).to_contain_text("There is a newer version.")
     await page.screenshot(path=tmp_path / "as-it-was.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
 
 
-async def test_it_is_copied_changed_and_sent_away(windows: Windows, sam: Person) -> None:
-    await keeper(sam)
+async def test_a_persona_is_copied_changed_and_deleted(windows: Windows, sam: Person) -> None:
+    await create_beekeeper(sam)
     page = await windows.open(sam, "/settings/personas")
     await page.get_by_role("button", name="More for The Beekeeper").click()
     await page.get_by_role("menuitem", name="Duplicate for the project").click()
@@ -88,9 +88,9 @@ async def test_it_is_copied_changed_and_sent_away(windows: Windows, sam: Person)
     await expect(page.get_by_role("dialog", name="Persona, version 1")).to_contain_text("hard to undo")
 
 
-async def test_a_project_says_who_sits_down_in_it(windows: Windows, sam: Person, tmp_path: Path) -> None:
-    ours = {"scope": "project", "project_id": sam.home, "character": BEEKEEPER}
-    await sam.post("/api/personas", ours, expect=201)
+async def test_a_project_sets_its_default_table(windows: Windows, sam: Person, tmp_path: Path) -> None:
+    project_persona = {"scope": "project", "project_id": sam.home, "character": BEEKEEPER}
+    await sam.post("/api/personas", project_persona, expect=201)
     page = await windows.open(sam, f"/p/{sam.home}")
     await page.get_by_role("tab", name="Instructions and models").click()
     table = page.get_by_role("group", name="Answering")
@@ -103,13 +103,17 @@ async def test_a_project_says_who_sits_down_in_it(windows: Windows, sam: Person,
     await page.get_by_role("button", name="Save as default").click()
     await expect(page.get_by_text("Saved as “Home”")).to_be_visible()
     await page.goto("/new")
-    await expect(Room(page).table.get_by_role("button", name="Remove The Beekeeper")).to_be_visible()
-    await expect(Room(page).table.get_by_role("button", name="Remove The Sage")).to_have_count(0)
+    await expect(
+        ConversationPage(page).table.get_by_role("button", name="Remove The Beekeeper")
+    ).to_be_visible()
+    await expect(ConversationPage(page).table.get_by_role("button", name="Remove The Sage")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/settings/personas", "/p/{home}"])
-async def test_personas_on_a_phone(windows: Windows, sam: Person, path: str, tmp_path: Path) -> None:
-    await keeper(sam, name="The Beekeeper of the whole long valley beyond the river")
+async def test_the_persona_editor_fits_on_a_phone(
+    windows: Windows, sam: Person, path: str, tmp_path: Path
+) -> None:
+    await create_beekeeper(sam, name="The Beekeeper of the whole long valley beyond the river")
     page = await windows.open(
         sam, path.format(home=sam.home), PHONE, is_mobile=True, has_touch=True, color_scheme="dark"
     )

@@ -1,4 +1,4 @@
-"""A project's page: files are brought in, found, read, changed, and every refusal is a sentence."""
+"""The project page: files are uploaded, searched, read and changed, and every error has a message."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
 
-from tests.browser.room import Room
-from tests.browser.test_barriers import axe, must_have_no_barriers
+from tests.browser.conversation_page import ConversationPage
+from tests.browser.test_accessibility import axe_script, must_be_accessible
 from tests.browser.windows import PHONE, Windows
 from tests.library.documents import png, zipped
+from tests.patience import soon
 from tests.upstream.scripted import Upstream
 from tests.world import Person, endpoints, running
 
@@ -30,13 +31,13 @@ DROP = """
     }
 """
 
-SMALL_FINDINGS = """
+ALL_VIOLATIONS = """
     async () => (await axe.run(document)).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)
 """
 
 
-class Shelf:
-    """The page of a project, as one finds one's way in it."""
+class ProjectPage:
+    """Page object of a project."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -65,59 +66,64 @@ class Shelf:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def shelf(windows: Windows, sam: Person, upstream: Upstream) -> AsyncIterator[Shelf]:
+async def project_page(windows: Windows, sam: Person, upstream: Upstream) -> AsyncIterator[ProjectPage]:
     page = await windows.open(sam, f"/p/{sam.home}")
     await expect(page.get_by_role("heading", name="Add files")).to_be_visible()
-    yield Shelf(page)
+    yield ProjectPage(page)
 
 
-async def test_files_dropped_anywhere_on_the_page_come_in_and_one_is_called_off(shelf: Shelf) -> None:
-    gate = asyncio.Event()
+async def test_files_dropped_on_the_page_are_uploaded_and_one_upload_is_cancelled(
+    project_page: ProjectPage,
+) -> None:
+    release = asyncio.Event()
 
-    async def held(route: Route) -> None:
-        await gate.wait()
+    async def hold_request(route: Route) -> None:
+        await release.wait()
         await route.continue_()
 
-    await shelf.page.route(re.compile(r"/files\?path="), held)
-    await shelf.drop(("one.md", "# One\n"), ("two.py", "print(2)\n"), ("three.csv", "a,b\n"))
-    items = shelf.uploads.get_by_role("listitem")
+    await project_page.page.route(re.compile(r"/files\?path="), hold_request)
+    await project_page.drop(("one.md", "# One\n"), ("two.py", "print(2)\n"), ("three.csv", "a,b\n"))
+    items = project_page.uploads.get_by_role("listitem")
     await expect(items).to_have_count(3)
     await expect(items.first).to_contain_text("uploading, 0 B of 6 B")
-    await expect(shelf.page.get_by_role("progressbar", name="Uploading one.md")).to_be_visible()
-    await shelf.page.get_by_role("button", name="Cancel two.py").click()
-    gate.set()
-    await expect(shelf.row("three.csv")).to_contain_text("passage")
-    await expect(shelf.row("one.md")).to_contain_text("passage")
-    await expect(shelf.row("two.py")).to_have_count(0)
-    await expect(shelf.uploads).to_have_count(0)
-    await expect(shelf.page.get_by_role("tab", name="Files")).to_have_text(re.compile("2$"))
+    await expect(project_page.page.get_by_role("progressbar", name="Uploading one.md")).to_be_visible()
+    await project_page.page.get_by_role("button", name="Cancel two.py").click()
+    release.set()
+    await expect(project_page.row("three.csv")).to_contain_text("passage")
+    await expect(project_page.row("one.md")).to_contain_text("passage")
+    await expect(project_page.row("two.py")).to_have_count(0)
+    await expect(project_page.uploads).to_have_count(0)
+    await expect(project_page.page.get_by_role("tab", name="Files")).to_have_text(re.compile("2$"))
 
 
-async def test_an_upload_cancelled_before_the_server_has_it_never_appears(sam: Person, shelf: Shelf) -> None:
-    """It arrives all the same, after the server was told: as if it had been on its way."""
-    held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
-    await shelf.page.route(re.compile(r"/files\?path="), lambda route: held.set_result(route))
-    await shelf.drop(("late.md", "# Late\n"))
-    upload = await held
-    async with shelf.page.expect_response(re.compile("/uploads/")) as told:
-        await shelf.page.get_by_role("button", name="Cancel late.md").click()
-    assert (await told.value).status == 204
-    late = await sam.client.post(
+async def test_an_upload_cancelled_before_the_server_has_it_never_appears(
+    sam: Person, project_page: ProjectPage
+) -> None:
+    """The upload request arrives after the cancellation, as if delayed by the network."""
+    held_request: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    await project_page.page.route(re.compile(r"/files\?path="), lambda route: held_request.set_result(route))
+    await project_page.drop(("late.md", "# Late\n"))
+    async with soon():
+        upload = await held_request
+    async with project_page.page.expect_response(re.compile("/uploads/")) as response_info:
+        await project_page.page.get_by_role("button", name="Cancel late.md").click()
+    assert (await response_info.value).status == 204
+    late_response = await sam.client.post(
         upload.request.url, content=b"# Late\n", headers={"Content-Type": "application/octet-stream"}
     )
-    assert late.status_code == 409
-    await shelf.page.unroute_all(behavior="ignoreErrors")
-    await shelf.upload("next.md", b"# Next\n")
-    await expect(shelf.row("next.md")).to_contain_text("passage")
-    await expect(shelf.row("late.md")).to_have_count(0)
+    assert late_response.status_code == 409
+    await project_page.page.unroute_all(behavior="ignoreErrors")
+    await project_page.upload("next.md", b"# Next\n")
+    await expect(project_page.row("next.md")).to_contain_text("passage")
+    await expect(project_page.row("late.md")).to_have_count(0)
     assert await paths_of(sam) == ["next.md"]
 
 
 @pytest.mark.parametrize("is_archive", [False, True])
 async def test_an_upload_cancelled_after_the_server_has_it_never_appears(
-    sam: Person, shelf: Shelf, is_archive: bool
+    sam: Person, project_page: ProjectPage, is_archive: bool
 ) -> None:
-    """Its answer is held back: the page cannot know that all of it is saved."""
+    """The response is held back, so the page cannot know that the file is stored."""
     answered: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
     name, content = (
         ("many.zip", zipped({f"{n}.md": f"# {n}\n" for n in range(60)}))
@@ -129,37 +135,38 @@ async def test_an_upload_cancelled_after_the_server_has_it_never_appears(
     )
 
     async def save(route: Route) -> None:
-        saved = await sam.client.post(
+        response = await sam.client.post(
             route.request.url, content=content, headers={"Content-Type": "application/octet-stream"}
         )
-        assert saved.status_code == 201
+        assert response.status_code == 201
         answered.set_result(route)
 
-    await shelf.page.route(re.compile(r"/files\?(path|unzip)="), save)
-    await watch_rows(shelf.page)
-    await shelf.upload(name, content)
-    await answered
+    await project_page.page.route(re.compile(r"/files\?(path|unzip)="), save)
+    await record_rows(project_page.page)
+    await project_page.upload(name, content)
+    async with soon():
+        await answered
     assert await paths_of(sam) != []
-    async with shelf.page.expect_response(re.compile("/uploads/")) as told:
-        await shelf.page.get_by_role("button", name=f"Cancel {name}").click()
-    assert (await told.value).status == 204
+    async with project_page.page.expect_response(re.compile("/uploads/")) as response_info:
+        await project_page.page.get_by_role("button", name=f"Cancel {name}").click()
+    assert (await response_info.value).status == 204
     assert await paths_of(sam) == []
-    await shelf.page.unroute_all(behavior="ignoreErrors")
-    await shelf.upload("next.md", b"# Next\n")
-    await expect(shelf.row("next.md")).to_contain_text("passage")
-    assert await shelf.page.evaluate("window.rowsSeen") == ["More for next.md"]
+    await project_page.page.unroute_all(behavior="ignoreErrors")
+    await project_page.upload("next.md", b"# Next\n")
+    await expect(project_page.row("next.md")).to_contain_text("passage")
+    assert await project_page.page.evaluate("window.recordedRows") == ["More for next.md"]
 
 
-async def watch_rows(page: Page) -> None:
-    """From now on, the page notes every file that stands in the list, however briefly."""
+async def record_rows(page: Page) -> None:
+    """Records every file that appears in the list, however briefly."""
     await page.evaluate("""
         () => {
-            window.rowsSeen = [];
+            window.recordedRows = [];
             const rows = '[role=group][aria-label=Files] [aria-label^="More for "]';
             const note = () => {
                 for (const button of document.querySelectorAll(rows)) {
                     const name = button.getAttribute('aria-label');
-                    if (!window.rowsSeen.includes(name)) window.rowsSeen.push(name);
+                    if (!window.recordedRows.includes(name)) window.recordedRows.push(name);
                 }
             };
             new MutationObserver(note).observe(document.body, { childList: true, subtree: true });
@@ -171,41 +178,41 @@ async def paths_of(person: Person) -> list[str]:
     return [file["path"] for file in (await person.get(f"/api/projects/{person.home}/files"))["items"]]
 
 
-async def test_an_upload_that_was_cut_off_is_tried_again_and_the_others_wait_for_it(
-    windows: Windows, shelf: Shelf
+async def test_a_failed_upload_is_retried_and_the_queue_waits_for_it(
+    windows: Windows, project_page: ProjectPage
 ) -> None:
-    windows.expect("net::ERR_CONNECTION_RESET")
-    page = shelf.page
+    windows.allow("net::ERR_CONNECTION_RESET")
+    page = project_page.page
     await page.route(re.compile(r"/files\?path="), lambda route: route.abort("connectionreset"))
-    await shelf.drop(*((f"{name}.md", "# Words\n") for name in ("one", "two", "three", "four")))
-    items = shelf.uploads.get_by_role("listitem")
+    await project_page.drop(*((f"{name}.md", "# Words\n") for name in ("one", "two", "three", "four")))
+    items = project_page.uploads.get_by_role("listitem")
     await expect(items.first).to_contain_text("The server cannot be reached.")
     await expect(items.last).to_contain_text("waiting")
     await page.get_by_role("tab", name="Leaderboard").click()
     await page.get_by_role("tab", name="Files").click()
     await page.unroute_all()
     await page.get_by_role("button", name="Try all again").click()
-    await expect(shelf.row("one.md")).to_be_visible()
-    await expect(shelf.row("four.md")).to_be_visible()
-    await expect(shelf.uploads).to_have_count(0)
+    await expect(project_page.row("one.md")).to_be_visible()
+    await expect(project_page.row("four.md")).to_be_visible()
+    await expect(project_page.uploads).to_have_count(0)
 
 
-async def test_a_zip_is_unpacked_into_its_folders_unless_it_should_stay_whole(shelf: Shelf) -> None:
+async def test_a_zip_is_unpacked_into_folders_unless_unpacking_is_off(project_page: ProjectPage) -> None:
     packed = zipped({"docs/a.md": "# A\n", "docs/deep/b.md": "# B\n", "top.txt": "top\n"})
-    await shelf.upload("notes.zip", packed)
-    await expect(shelf.row("docs/deep/b.md")).to_be_visible()
-    folder = shelf.page.get_by_role("button", name="docs 2")
+    await project_page.upload("notes.zip", packed)
+    await expect(project_page.row("docs/deep/b.md")).to_be_visible()
+    folder = project_page.page.get_by_role("button", name="docs 2")
     await folder.click()
     await expect(folder).to_have_attribute("aria-expanded", "false")
-    await expect(shelf.row("docs/a.md")).to_have_count(0)
-    await expect(shelf.row("top.txt")).to_be_visible()
-    await shelf.page.get_by_role("switch", name="Unpack zip files").click()
-    await shelf.upload("whole.zip", packed)
-    await expect(shelf.row("whole.zip")).to_be_visible()
+    await expect(project_page.row("docs/a.md")).to_have_count(0)
+    await expect(project_page.row("top.txt")).to_be_visible()
+    await project_page.page.get_by_role("switch", name="Unpack zip files").click()
+    await project_page.upload("whole.zip", packed)
+    await expect(project_page.row("whole.zip")).to_be_visible()
 
 
-async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> None:
-    page = shelf.page
+async def test_a_text_file_is_created_edited_renamed_and_deleted(project_page: ProjectPage) -> None:
+    page = project_page.page
     await page.get_by_role("button", name="New text file").click()
     dialog = page.get_by_role("dialog", name="New text file")
     await dialog.get_by_label("Path").fill("plan.md")
@@ -213,65 +220,65 @@ async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> No
     await dialog.get_by_role("button", name="Create file").click()
     await expect(dialog).to_be_hidden()
 
-    await shelf.choose("plan.md", "Edit text")
+    await project_page.choose("plan.md", "Edit text")
     editor = page.get_by_role("dialog", name="Edit plan.md")
     await expect(editor.get_by_label("Text", exact=True)).to_have_value("# Plan\n\nWalk.\n")
     await editor.get_by_label("Text", exact=True).fill("# Plan\n\nRun.\n")
     await editor.get_by_role("button", name="Save as next version").click()
     await expect(editor).to_be_hidden()
 
-    await shelf.choose("plan.md", "Rename and describe")
+    await project_page.choose("plan.md", "Rename and describe")
     details = page.get_by_role("dialog", name="Rename and describe")
     await details.get_by_label("Path").fill("docs/the plan.md")
     await details.get_by_label("Tags").fill("design, summer")
     await details.get_by_role("button", name="Save").click()
-    await expect(shelf.row("docs/the plan.md")).to_contain_text("designsummer")
+    await expect(project_page.row("docs/the plan.md")).to_contain_text("designsummer")
 
-    await shelf.row("docs/the plan.md").get_by_role("button", name="the plan.md", exact=True).click()
+    await project_page.row("docs/the plan.md").get_by_role("button", name="the plan.md", exact=True).click()
     await expect(page.get_by_role("complementary", name="File")).to_contain_text("Run.")
     await page.get_by_role("button", name="Close").click()
 
-    await shelf.choose("docs/the plan.md", "Delete")
-    asked = page.get_by_role("alertdialog", name="Delete “docs/the plan.md”?")
-    await expect(asked).to_contain_text("2 versions will be deleted for everyone.")
-    await expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
+    await project_page.choose("docs/the plan.md", "Delete")
+    confirmation = page.get_by_role("alertdialog", name="Delete “docs/the plan.md”?")
+    await expect(confirmation).to_contain_text("2 versions will be deleted for everyone.")
+    await expect(confirmation.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")
-    await expect(asked).to_be_hidden()
-    await expect(shelf.row("docs/the plan.md")).to_be_visible()
-    await shelf.choose("docs/the plan.md", "Delete")
-    await asked.get_by_role("button", name="Delete file").click()
+    await expect(confirmation).to_be_hidden()
+    await expect(project_page.row("docs/the plan.md")).to_be_visible()
+    await project_page.choose("docs/the plan.md", "Delete")
+    await confirmation.get_by_role("button", name="Delete file").click()
     await expect(page.get_by_role("heading", name="Add files")).to_be_visible()
 
 
-ESCAPED_TWICE_AT_ONCE = """(question, editor) => {
+PRESS_ESCAPE_WHILE_CLOSING = """(question, editor) => {
     question.close();
     const key = new KeyboardEvent("keydown", {key: "Escape", bubbles: true, cancelable: true});
     editor.dispatchEvent(key);
 }"""
 
 
-async def test_a_change_someone_else_made_meanwhile_is_not_overwritten_and_ones_own_is_not_lost(
-    shelf: Shelf, sam: Person
+async def test_a_concurrent_change_is_shown_and_no_version_is_lost(
+    project_page: ProjectPage, sam: Person
 ) -> None:
-    made = await sam.upload("plan.md", b"Walk.\r\n")
-    address = f"/api/projects/{sam.home}/files/{made['id']}"
-    await shelf.choose("plan.md", "Edit text")
-    editor = shelf.page.get_by_role("dialog", name="Edit plan.md")
+    uploaded = await sam.upload("plan.md", b"Walk.\r\n")
+    address = f"/api/projects/{sam.home}/files/{uploaded['id']}"
+    await project_page.choose("plan.md", "Edit text")
+    editor = project_page.page.get_by_role("dialog", name="Edit plan.md")
     text = editor.get_by_label("Text", exact=True)
     await expect(editor.get_by_role("button", name="Save as next version")).to_be_disabled()
     await text.fill("Run.\n")
     await sam.client.put(address, content=b"Swim.\n", headers={"Content-Type": "application/octet-stream"})
     await expect(editor.get_by_role("alert")).to_contain_text("Someone saved version 2 meanwhile.")
-    asked = shelf.page.get_by_role("alertdialog", name="Discard your changes?")
+    confirmation = project_page.page.get_by_role("alertdialog", name="Discard your changes?")
     for _ in range(2):
-        await shelf.page.keyboard.press("Escape")
-        await expect(asked).to_be_visible()
-        await shelf.page.keyboard.press("Escape")
-        await expect(asked).to_be_hidden()
-    await shelf.page.keyboard.press("Escape")
-    await asked.evaluate(ESCAPED_TWICE_AT_ONCE, await editor.element_handle())
-    await expect(asked).to_be_visible()
-    await asked.get_by_role("button", name="Cancel").click()
+        await project_page.page.keyboard.press("Escape")
+        await expect(confirmation).to_be_visible()
+        await project_page.page.keyboard.press("Escape")
+        await expect(confirmation).to_be_hidden()
+    await project_page.page.keyboard.press("Escape")
+    await confirmation.evaluate(PRESS_ESCAPE_WHILE_CLOSING, await editor.element_handle())
+    await expect(confirmation).to_be_visible()
+    await confirmation.get_by_role("button", name="Cancel").click()
     await expect(text).to_have_value("Run.\n")
     await editor.get_by_role("button", name="Save mine as next version").click()
     await expect(editor).to_be_hidden()
@@ -279,11 +286,13 @@ async def test_a_change_someone_else_made_meanwhile_is_not_overwritten_and_ones_
     assert (await sam.client.get(f"{address}/versions/2")).content == b"Swim.\n"
 
 
-async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, sam: Person) -> None:
-    page = shelf.page
+async def test_versions_show_their_changes_and_can_be_restored(
+    project_page: ProjectPage, sam: Person
+) -> None:
+    page = project_page.page
     await sam.upload("plan.md", b"Walk.\nRest.\n")
     await sam.upload("plan.md", b"Run.\nRest.\n")
-    await shelf.choose("plan.md", "Versions")
+    await project_page.choose("plan.md", "Versions")
     dialog = page.get_by_role("dialog", name="Versions of plan.md")
     newest = dialog.get_by_role("listitem").filter(has_text="Version 2")
     await newest.get_by_role("button", name="What changed").click()
@@ -298,108 +307,110 @@ async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, s
     await expect(page.get_by_role("complementary", name="File")).to_contain_text("Walk.")
 
 
-async def test_flags_are_set_for_one_file_or_for_a_whole_folder(shelf: Shelf, sam: Person) -> None:
+async def test_flags_can_be_set_for_a_file_or_a_folder(project_page: ProjectPage, sam: Person) -> None:
     for path in ("docs/a.md", "docs/b.md"):
         await sam.upload(path, b"# Words\n")
-    always, whole = "Always sent", shelf.flag("Always sent", "all of docs")
+    always, whole = "Always sent", project_page.flag("Always sent", "all of docs")
     await expect(whole).to_have_attribute("aria-checked", "false")
-    await shelf.flag(always, "docs/a.md").click()
-    await expect(shelf.flag(always, "docs/a.md")).to_be_checked()
+    await project_page.flag(always, "docs/a.md").click()
+    await expect(project_page.flag(always, "docs/a.md")).to_be_checked()
     await expect(whole).to_have_attribute("aria-checked", "mixed")
-    await expect(shelf.page.get_by_text("Every question includes docs/a.md")).to_be_visible()
+    await expect(project_page.page.get_by_text("Every question includes docs/a.md")).to_be_visible()
     await whole.click()
-    await expect(shelf.flag(always, "docs/b.md")).to_be_checked()
-    await expect(shelf.page.get_by_text("Every question includes these 2 files")).to_be_visible()
-    await shelf.flag("Searched for each question", "docs/a.md").click()
-    await expect(shelf.row("docs/a.md")).to_contain_text("not indexed")
+    await expect(project_page.flag(always, "docs/b.md")).to_be_checked()
+    await expect(project_page.page.get_by_text("Every question includes these 2 files")).to_be_visible()
+    await project_page.flag("Searched for each question", "docs/a.md").click()
+    await expect(project_page.row("docs/a.md")).to_contain_text("not indexed")
 
 
-async def test_a_list_is_filtered_by_words_and_tags(shelf: Shelf, sam: Person) -> None:
+async def test_the_file_list_can_be_filtered_by_text_and_tags(project_page: ProjectPage, sam: Person) -> None:
     for path, tags in (("a.md", ["design"]), ("b.md", ["design", "summer"]), ("c.md", [])):
-        made = await sam.upload(path, b"# Words\n")
-        where = f"/api/projects/{sam.home}/files/{made['id']}/metadata"
-        await sam.client.patch(where, json={"tags": tags})
-    await expect(shelf.row("b.md")).to_contain_text("summer")
-    await shelf.page.get_by_role("button", name="Tags").click()
+        uploaded = await sam.upload(path, b"# Words\n")
+        url = f"/api/projects/{sam.home}/files/{uploaded['id']}/metadata"
+        await sam.client.patch(url, json={"tags": tags})
+    await expect(project_page.row("b.md")).to_contain_text("summer")
+    await project_page.page.get_by_role("button", name="Tags").click()
     await (
-        shelf.page.get_by_role("menuitemradio", name="summer")
-        .or_(shelf.page.get_by_role("menuitemcheckbox", name="summer"))
+        project_page.page.get_by_role("menuitemradio", name="summer")
+        .or_(project_page.page.get_by_role("menuitemcheckbox", name="summer"))
         .click()
     )
-    await expect(shelf.row("a.md")).to_have_count(0)
-    await expect(shelf.row("b.md")).to_be_visible()
-    await shelf.page.get_by_role("searchbox", name="Filter files").fill("zzz")
-    await expect(shelf.page.get_by_text("No file matches.")).to_be_visible()
+    await expect(project_page.row("a.md")).to_have_count(0)
+    await expect(project_page.row("b.md")).to_be_visible()
+    await project_page.page.get_by_role("searchbox", name="Filter files").fill("zzz")
+    await expect(project_page.page.get_by_text("No file matches.")).to_be_visible()
 
 
-async def test_how_far_a_file_can_be_found_is_said_as_it_happens(shelf: Shelf, sam: Person) -> None:
+async def test_the_file_list_shows_the_indexing_state_live(project_page: ProjectPage, sam: Person) -> None:
     await sam.upload("good.md", NOTES)
     await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")
     await sam.upload("sea.png", png(8, 6))
-    await expect(shelf.row("good.md")).to_contain_text(re.compile(r"\d passages?"))
-    await expect(shelf.row("bad.pdf")).to_contain_text("unreadable")
-    await expect(shelf.row("sea.png")).to_contain_text("not indexed")
-    await shelf.row("bad.pdf").get_by_role("button", name="Why").click()
-    await expect(shelf.page.get_by_role("dialog", name="Why bad.pdf")).to_contain_text("PDF")
-    await shelf.page.keyboard.press("Escape")
-    await expect(shelf.row("bad.pdf").get_by_role("button", name="Why")).to_be_focused()
-    await shelf.page.get_by_role("button", name="sea.png", exact=True).click()
-    picture = shelf.page.get_by_role("complementary", name="File").get_by_role("img", name="sea.png")
+    await expect(project_page.row("good.md")).to_contain_text(re.compile(r"\d passages?"))
+    await expect(project_page.row("bad.pdf")).to_contain_text("unreadable")
+    await expect(project_page.row("sea.png")).to_contain_text("not indexed")
+    await project_page.row("bad.pdf").get_by_role("button", name="Why").click()
+    await expect(project_page.page.get_by_role("dialog", name="Why bad.pdf")).to_contain_text("PDF")
+    await project_page.page.keyboard.press("Escape")
+    await expect(project_page.row("bad.pdf").get_by_role("button", name="Why")).to_be_focused()
+    await project_page.page.get_by_role("button", name="sea.png", exact=True).click()
+    picture = project_page.page.get_by_role("complementary", name="File").get_by_role("img", name="sea.png")
     await expect(picture).to_have_js_property("naturalWidth", 8)
 
 
-async def test_the_address_of_a_file_opens_it_at_its_lines(windows: Windows, sam: Person) -> None:
-    made = await sam.upload("long.md", "".join(f"Line {n}\n" for n in range(1, 5001)).encode())
-    page = await windows.open(sam, f"/p/{sam.home}?file={made['id']}&line=4321&to=4330")
-    beside = page.get_by_role("complementary", name="File")
-    await expect(beside.locator("li.meant")).to_have_count(10)
-    await expect(beside.get_by_text("Line 4321", exact=True)).to_be_in_viewport()
+async def test_the_address_of_a_file_opens_it_at_the_given_lines(windows: Windows, sam: Person) -> None:
+    uploaded = await sam.upload("long.md", "".join(f"Line {n}\n" for n in range(1, 5001)).encode())
+    page = await windows.open(sam, f"/p/{sam.home}?file={uploaded['id']}&line=4321&to=4330")
+    viewer = page.get_by_role("complementary", name="File")
+    await expect(viewer.locator("li.meant")).to_have_count(10)
+    await expect(viewer.get_by_text("Line 4321", exact=True)).to_be_in_viewport()
 
 
-async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: Shelf, sam: Person) -> None:
-    page = shelf.page
+async def test_the_test_search_opens_a_passage_in_its_file(project_page: ProjectPage, sam: Person) -> None:
+    page = project_page.page
     await sam.upload("auth.md", NOTES)
-    await expect(shelf.row("auth.md")).to_contain_text("passage")
-    box = page.get_by_role("searchbox", name="Test search")
-    await box.fill("how is a refresh token revoked?")
-    await box.press("Enter")
+    await expect(project_page.row("auth.md")).to_contain_text("passage")
+    search_field = page.get_by_role("searchbox", name="Test search")
+    await search_field.fill("how is a refresh token revoked?")
+    await search_field.press("Enter")
     await expect(page.get_by_text(re.compile(r"1 passage in \d+ ms"))).to_be_visible()
     await page.get_by_role("button", name=re.compile("^auth.md line")).click()
     viewer = page.get_by_role("complementary", name="File")
     await expect(viewer.locator(".meant").first).to_contain_text("Refresh")
-    await box.fill("zebra crossing")
-    await box.press("Enter")
+    await search_field.fill("zebra crossing")
+    await search_field.press("Enter")
     await expect(page.get_by_text(re.compile(r"No match in \d+ ms"))).to_be_visible()
 
 
-async def test_what_is_too_large_or_more_than_ones_share_is_refused_with_a_sentence(
+async def test_uploads_over_the_file_limit_or_the_quota_are_refused(
     browser: Browser, upstream: Upstream, tmp_path: Path
 ) -> None:
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "1", "TERTULIA_QUOTA_MIB": "1"}
-    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits) as small:
-        sam = await small.first("Sam")
-        windows = Windows(browser, small.url)
-        windows.expect("status of 413", "status of 507", "status of 409")
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits) as limited_server:
+        sam = await limited_server.set_up("Sam")
+        windows = Windows(browser, limited_server.url)
+        windows.allow("status of 413", "status of 507", "status of 409")
         page = await windows.open(sam, f"/p/{sam.home}")
-        shelf = Shelf(page)
-        await shelf.upload("large.txt", b"x" * (2 << 20))
-        await expect(shelf.uploads.get_by_role("alert")).to_contain_text("A file holds at most 1 MiB.")
+        project_page = ProjectPage(page)
+        await project_page.upload("large.txt", b"x" * (2 << 20))
+        await expect(project_page.uploads.get_by_role("alert")).to_contain_text("A file holds at most 1 MiB.")
         await page.get_by_role("button", name="Dismiss large.txt").click()
-        await expect(shelf.uploads).to_have_count(0)
-        await shelf.upload("first.txt", b"a" * (700 << 10))
-        await expect(shelf.row("first.txt")).to_be_visible()
-        await shelf.upload("second.txt", b"b" * (700 << 10))
-        await expect(shelf.uploads.get_by_role("alert")).to_contain_text("more than the 1 MiB you have")
-        await expect(shelf.row("second.txt")).to_have_count(0)
+        await expect(project_page.uploads).to_have_count(0)
+        await project_page.upload("first.txt", b"a" * (700 << 10))
+        await expect(project_page.row("first.txt")).to_be_visible()
+        await project_page.upload("second.txt", b"b" * (700 << 10))
+        await expect(project_page.uploads.get_by_role("alert")).to_contain_text(
+            "more than the 1 MiB you have"
+        )
+        await expect(project_page.row("second.txt")).to_have_count(0)
         await windows.close()
-        windows.must_be_untroubled()
+        windows.must_have_no_problems()
 
 
 async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, tmp_path: Path) -> None:
     await sam.upload("docs/a rather long name for a file of notes.md", NOTES)
     page = await windows.open(sam, f"/p/{sam.home}", PHONE, is_mobile=True, has_touch=True)
-    shelf = Shelf(page)
-    row = shelf.row("docs/a rather long name for a file of notes.md")
+    project_page = ProjectPage(page)
+    row = project_page.row("docs/a rather long name for a file of notes.md")
     await expect(row).to_contain_text("passage")
     box = await row.bounding_box()
     assert box is not None
@@ -408,12 +419,12 @@ async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, 
     await row.get_by_role("checkbox", name=re.compile("^Always")).tap()
     await expect(row.get_by_role("checkbox", name=re.compile("^Always"))).to_be_checked()
     await page.screenshot(path=tmp_path / "phone.png")
-    await must_have_no_barriers(page)
+    await must_be_accessible(page)
     await row.get_by_role("button", name=re.compile("^a rather long")).tap()
     await expect(page.get_by_role("dialog", name="File")).to_contain_text("used once")
 
 
-async def test_a_file_let_go_where_nobody_takes_it_does_not_take_the_page_s_place(
+async def test_a_file_dropped_outside_a_drop_target_does_not_replace_the_page(
     windows: Windows, sam: Person
 ) -> None:
     page = await windows.open(sam, "/settings/appearance")
@@ -429,7 +440,7 @@ async def test_a_file_let_go_where_nobody_takes_it_does_not_take_the_page_s_plac
     )
 
 
-async def test_who_may_only_read_finds_nothing_that_would_change_a_file(
+async def test_a_viewer_has_no_controls_that_change_files(
     windows: Windows, sam: Person, administrator: Person
 ) -> None:
     shared = (await administrator.post("/api/projects", {"name": "Shared"}, expect=201))["id"]
@@ -437,41 +448,41 @@ async def test_who_may_only_read_finds_nothing_that_would_change_a_file(
     for content in (b"Walk.\n", b"Run.\n"):
         await administrator.upload("plan.md", content, shared)
     page = await windows.open(sam, f"/p/{shared}")
-    shelf = Shelf(page)
-    await expect(shelf.flag("Always sent", "plan.md")).to_be_disabled()
+    project_page = ProjectPage(page)
+    await expect(project_page.flag("Always sent", "plan.md")).to_be_disabled()
     await expect(page.get_by_role("button", name=re.compile("Upload|New text file"))).to_have_count(0)
-    await shelf.drop(("mine.md", "# Mine\n"))
+    await project_page.drop(("mine.md", "# Mine\n"))
     await page.get_by_role("button", name="More for plan.md").click()
     await expect(page.get_by_role("menuitem")).to_have_text(["Versions", "Download"])
     await page.get_by_role("menuitem", name="Versions").click()
     dialog = page.get_by_role("dialog", name="Versions of plan.md")
     await expect(dialog.get_by_role("button", name="What changed")).to_have_count(2)
     await expect(dialog.get_by_role("button", name="Restore")).to_have_count(0)
-    await expect(shelf.uploads).to_have_count(0)
+    await expect(project_page.uploads).to_have_count(0)
 
 
-async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
+async def test_the_project_page_opens_offline_and_loads_when_online_again(
     windows: Windows, page: Page, sam: Person
 ) -> None:
-    windows.expect("ERR_INTERNET_DISCONNECTED", "WebSocket connection")
+    windows.allow("ERR_INTERNET_DISCONNECTED", "WebSocket connection")
     await sam.upload("plan.md", b"Walk.\n")
     await page.wait_for_load_state("networkidle")
     await page.context.set_offline(True)
     await page.get_by_role("link", name="Project", exact=True).click()
     await expect(page.get_by_text("The files could not be listed.")).to_be_visible()
     await page.context.set_offline(False)
-    await expect(Shelf(page).row("plan.md")).to_be_visible()
+    await expect(ProjectPage(page).row("plan.md")).to_be_visible()
 
 
-async def test_a_project_is_renamed_and_deleted_but_the_last_one_stays(
+async def test_a_project_is_renamed_and_deleted_unless_it_is_the_last(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
     page = await windows.open(sam, f"/p/{sam.home}")
     more = page.get_by_role("button", name=re.compile("^More for "))
     await more.first.click()
     await expect(page.get_by_role("menuitem", name="Delete project")).to_have_count(0)
-    made = await sam.post("/api/projects", {"name": "Kiln"}, expect=201)
-    await page.goto(f"/p/{made['id']}")
+    project = await sam.post("/api/projects", {"name": "Kiln"}, expect=201)
+    await page.goto(f"/p/{project['id']}")
     await page.get_by_role("button", name="More for Kiln").click()
     await page.get_by_role("menuitem", name="Rename and describe").click()
     dialog = page.get_by_role("dialog", name="Rename and describe")
@@ -484,13 +495,13 @@ async def test_a_project_is_renamed_and_deleted_but_the_last_one_stays(
     await page.get_by_role("menuitem", name="Delete project").click()
     await page.get_by_role("alertdialog").get_by_role("button", name="Delete project").click()
     await expect(page).to_have_url(re.compile("/new$"))
-    assert [each["id"] for each in (await sam.get("/api/projects"))["items"]] == [sam.home]
-    await Room(page).ask("Still here?")
-    await expect(Room(page).question("Still here?")).to_be_visible()
+    assert [listed["id"] for listed in (await sam.get("/api/projects"))["items"]] == [sam.home]
+    await ConversationPage(page).ask("Still here?")
+    await expect(ConversationPage(page).question("Still here?")).to_be_visible()
 
 
-async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: Shelf, sam: Person) -> None:
-    page = shelf.page
+async def test_unsaved_instructions_survive_leaving_the_page(project_page: ProjectPage, sam: Person) -> None:
+    page = project_page.page
     await page.get_by_role("tab", name="Instructions and models").click()
     save = page.get_by_role("button", name="Save", exact=True)
     await expect(save.first).to_be_disabled()
@@ -512,13 +523,15 @@ async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: S
 
 
 @pytest.mark.parametrize("tab", ["Files", "Instructions and models"])
-async def test_not_even_a_small_barrier_is_found(windows: Windows, sam: Person, tab: str) -> None:
+async def test_the_project_page_has_no_accessibility_violation_at_all(
+    windows: Windows, sam: Person, tab: str
+) -> None:
     await sam.upload("docs/a.md", NOTES)
     await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")
     page = await windows.open(sam, f"/p/{sam.home}")
-    await expect(Shelf(page).row("bad.pdf")).to_contain_text("unreadable")
+    await expect(ProjectPage(page).row("bad.pdf")).to_contain_text("unreadable")
     await page.get_by_role("tab", name=tab).click()
     await page.emulate_media(reduced_motion="reduce")
-    await page.evaluate(axe())
-    assert await page.evaluate(SMALL_FINDINGS) == []
-    await must_have_no_barriers(page)
+    await page.evaluate(axe_script())
+    assert await page.evaluate(ALL_VIOLATIONS) == []
+    await must_be_accessible(page)

@@ -1,4 +1,4 @@
-"""Where scroll bars take room, a page has those it needs and no second one beside them."""
+"""Where scroll bars take space, a page has only those that it needs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
-from tests.browser.test_branches import branched
+from tests.browser.test_branches import create_branch
 from tests.browser.windows import DESK, PHONE, Windows, chromium
 from tests.upstream.scripted import Upstream
 from tests.world import Person, World, running
 
 LOW: ViewportSize = {"width": 844, "height": 390}
-"""A phone held sideways: nothing fits and everything has to scroll by itself."""
+"""A phone in landscape: little fits, so every part has to scroll by itself."""
 SIZES = pytest.mark.parametrize("viewport", [DESK, PHONE, LOW], ids=["desk", "phone", "sideways"])
 PARAGRAPHS = "\n\n".join(f"Paragraph {number} goes on for quite a while." for number in range(40))
 NO_SUCH_PAGE = r"Not found: /no/such/page"
@@ -23,30 +23,34 @@ PANELS = ("models", "personas", "appearance", "keyboard", "sessions")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser(browser_at_hand: None) -> AsyncIterator[Browser]:
-    """Playwright hides scroll bars unless it is told not to."""
+async def browser(chromium_available: None) -> AsyncIterator[Browser]:
+    """A browser that shows scroll bars, which Playwright hides by default."""
     async with chromium(without=["--hide-scrollbars"]) as launched:
         yield launched
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def talk(sam: Person, upstream: Upstream) -> str:
+async def conversation_id(sam: Person, upstream: Upstream) -> str:
     """The id of a conversation of two long rounds."""
     upstream.says(PARAGRAPHS)
-    replies = await sam.hear(PARAGRAPHS, "alpha", "beta", "gamma")
+    replies = await sam.ask_and_wait(PARAGRAPHS, "alpha", "beta", "gamma")
     conversation_id: str = replies[0]["conversation_id"]
-    await sam.hear("And then?", "alpha", "beta", "gamma", conversation_id=conversation_id)
+    await sam.ask_and_wait("And then?", "alpha", "beta", "gamma", conversation_id=conversation_id)
     return conversation_id
 
 
-async def test_scroll_bars_take_room_in_these_windows(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, f"/c/{talk}")
+async def test_scroll_bars_take_space_in_these_windows(
+    windows: Windows, sam: Person, conversation_id: str
+) -> None:
+    page = await windows.open(sam, f"/c/{conversation_id}")
     await expect(page.get_by_role("feed")).to_contain_text("Paragraph 39")
     await page.wait_for_function("(feed) => feed.offsetWidth > feed.clientWidth", arg=await _feed(page))
 
 
-async def test_the_composer_leaves_the_scroll_bar_free(windows: Windows, sam: Person, talk: str) -> None:
-    page = await windows.open(sam, f"/c/{talk}")
+async def test_the_composer_does_not_cover_the_scroll_bar(
+    windows: Windows, sam: Person, conversation_id: str
+) -> None:
+    page = await windows.open(sam, f"/c/{conversation_id}")
     await expect(page.get_by_role("feed")).to_contain_text("Paragraph 39")
     await page.wait_for_function(
         """(view) => {
@@ -59,19 +63,19 @@ async def test_the_composer_leaves_the_scroll_bar_free(windows: Windows, sam: Pe
 
 
 @SIZES
-async def test_no_page_of_the_house_scrolls_as_a_whole(
-    windows: Windows, sam: Person, upstream: Upstream, talk: str, viewport: ViewportSize
+async def test_no_page_scrolls_as_a_whole(
+    windows: Windows, sam: Person, upstream: Upstream, conversation_id: str, viewport: ViewportSize
 ) -> None:
-    windows.expect(NO_SUCH_PAGE)
-    other = await branched(sam, upstream, talk)
-    page = await windows.open(sam, f"/c/{talk}", viewport)
+    windows.allow(NO_SUCH_PAGE)
+    branch_id = await create_branch(sam, upstream, conversation_id)
+    page = await windows.open(sam, f"/c/{conversation_id}", viewport)
     await expect(page.get_by_role("feed")).to_contain_text("Paragraph 39")
     await _must_fit(page)
     paths = (
         "/new",
-        f"/c/{other}",
-        f"/c/{talk}/map",
-        f"/c/{talk}/compare/{other}",
+        f"/c/{branch_id}",
+        f"/c/{conversation_id}/map",
+        f"/c/{conversation_id}/compare/{branch_id}",
         f"/p/{sam.home}",
         "/search?q=paragraph",
         "/no/such/page",
@@ -85,7 +89,7 @@ async def test_no_page_of_the_house_scrolls_as_a_whole(
 
 
 @SIZES
-async def test_no_part_of_a_project_scrolls_the_whole_page(
+async def test_no_tab_of_a_project_scrolls_the_whole_page(
     windows: Windows, sam: Person, viewport: ViewportSize
 ) -> None:
     page = await windows.open(sam, f"/p/{sam.home}", viewport)
@@ -98,7 +102,7 @@ async def test_no_part_of_a_project_scrolls_the_whole_page(
 
 
 @SIZES
-async def test_the_door_does_not_scroll_the_whole_page(
+async def test_the_sign_in_page_does_not_scroll(
     windows: Windows, administrator: Person, viewport: ViewportSize
 ) -> None:
     page = await windows.open(None, "/sign-in", viewport)
@@ -107,7 +111,7 @@ async def test_the_door_does_not_scroll_the_whole_page(
 
 
 @SIZES
-async def test_the_first_visit_does_not_scroll_the_whole_page(
+async def test_the_first_visit_does_not_scroll(
     browser: Browser, tmp_path: Path, viewport: ViewportSize
 ) -> None:
     async with running(tmp_path, {}) as empty:
@@ -126,7 +130,7 @@ async def _feed(page: Page) -> object:
 
 
 async def _must_fit(page: Page) -> None:
-    """Neither taller nor wider than the window, and no bar takes room from it."""
+    """Checks that the page is neither taller nor wider than the window and has no scroll bar."""
     size = await page.evaluate("""() => {
         const { scrollHeight, scrollWidth } = document.scrollingElement;
         return [scrollHeight, scrollWidth, document.documentElement.clientWidth];

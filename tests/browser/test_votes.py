@@ -1,4 +1,4 @@
-"""Votes as one gives them: a star, a choice without names, a leaderboard; and another table that is tried."""
+"""Votes in the interface: best replies, blind votes, the leaderboard, and replays with other models."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from tests.browser.room import Room, in_parts
-from tests.browser.test_asking import HEAR
-from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.conversation_page import ConversationPage, reply_in_parts
+from tests.browser.test_accessibility import must_be_accessible
+from tests.browser.test_asking import RECORD_ANNOUNCEMENTS
 from tests.browser.windows import DESK, PHONE, Windows
 from tests.upstream.scripted import Upstream, says
 from tests.world import Person
@@ -19,18 +19,18 @@ from tests.world import Person
 BEST = re.compile("^Best, Marked as best by ")
 
 
-async def test_a_star_marks_the_best_here_and_in_another_window(
+async def test_a_best_vote_appears_in_every_window_and_can_be_withdrawn(
     windows: Windows, sam: Person, upstream: Upstream
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta")
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta")
     path = f"/c/{replies[0]['conversation_id']}"
-    page, other = await windows.open(sam, path), await windows.open(sam, path)
-    beta = Room(page).reply("Beta", "finished")
+    page, second_page = await windows.open(sam, path), await windows.open(sam, path)
+    beta = ConversationPage(page).reply("Beta", "finished")
     await beta.hover()
     await beta.get_by_role("button", name="Mark as best").first.click()
     await expect(beta.get_by_text(BEST)).to_be_visible()
-    await expect(Room(other).reply("Beta").get_by_text(BEST)).to_be_visible()
-    alpha = Room(page).reply("Alpha", "finished")
+    await expect(ConversationPage(second_page).reply("Beta").get_by_text(BEST)).to_be_visible()
+    alpha = ConversationPage(page).reply("Alpha", "finished")
     await alpha.focus()
     await page.keyboard.press("s")
     await expect(alpha.get_by_text(BEST)).to_be_visible()
@@ -39,36 +39,36 @@ async def test_a_star_marks_the_best_here_and_in_another_window(
     await expect(alpha.get_by_text(BEST)).to_be_hidden()
 
 
-async def test_a_blind_round_hides_who_is_who_until_one_has_voted(
+async def test_a_blind_round_hides_the_names_until_the_vote(
     page: Page, upstream: Upstream, tmp_path: Path
 ) -> None:
-    room, more = Room(page), asyncio.Event()
+    conversation, finish_beta = ConversationPage(page), asyncio.Event()
     upstream.plays(says("I would take tea."), model="alpha")
-    upstream.plays(in_parts("I would take ", more, "coffee."), model="beta")
-    await room.seat("Alpha", "Beta")
+    upstream.plays(reply_in_parts("I would take ", finish_beta, "coffee."), model="beta")
+    await conversation.seat("Alpha", "Beta")
     await page.get_by_role("button", name="Blind test").click()
-    await room.ask("Tea or coffee?")
+    await conversation.ask("Tea or coffee?")
     vote = page.get_by_role("group", name="Which answer is best?")
     await expect(vote).to_contain_text("You can vote when all have finished.")
     tea = page.get_by_role("article", name=re.compile("^Voice .*finished$")).filter(has_text="tea")
     await expect(vote_button(tea)).to_be_disabled()
-    more.set()
+    finish_beta.set()
     await expect(vote).to_contain_text("Names are hidden until you vote.")
-    await expect(room.reply("Voice A", "finished")).to_be_visible()
-    await expect(room.feed.get_by_text("Alpha")).to_have_count(0)
-    await must_have_no_barriers(page)
+    await expect(conversation.reply("Voice A", "finished")).to_be_visible()
+    await expect(conversation.feed.get_by_text("Alpha")).to_have_count(0)
+    await must_be_accessible(page)
     await page.screenshot(path=tmp_path / "blind.png")
     await expect(vote_button(page).first).to_have_accessible_description(re.compile("^Which answer is best"))
     coffee = page.get_by_role("article", name=re.compile("^Voice ")).filter(has_text="coffee")
-    await page.evaluate(HEAR)
+    await page.evaluate(RECORD_ANNOUNCEMENTS)
     await vote_button(coffee).click()
-    beta = room.reply("Beta", "finished")
+    beta = conversation.reply("Beta", "finished")
     await expect(beta.get_by_text(BEST)).to_be_visible()
     await expect(vote).to_be_hidden()
     await expect(vote_button(page)).to_have_count(0)
     result = page.get_by_role("group", name="Result of the blind vote")
     await expect(result).to_contain_text("You chose Beta.")
-    await page.wait_for_function("() => heard.includes('You chose Beta.')")
+    await page.wait_for_function("() => announcements.includes('You chose Beta.')")
     await page.screenshot(path=tmp_path / "known.png")
     await result.get_by_role("button", name="Undo").click()
     await expect(result).to_contain_text("No vote counts now.")
@@ -77,12 +77,12 @@ async def test_a_blind_round_hides_who_is_who_until_one_has_voted(
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-async def test_names_appear_in_the_cards_one_voted_on_and_nothing_moves(
+async def test_the_vote_reveals_the_names_without_moving_the_page(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path, size: ViewportSize
 ) -> None:
     for model in ("alpha", "beta"):
         upstream.says("\n\n".join(f"Paragraph {n} of {model}." for n in range(40)), model=model)
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", is_blind=True)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", is_blind=True)
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", viewport=size)
     question = page.get_by_role("group", name="Which answer is best?")
     await expect(question).to_contain_text("Names are hidden until you vote.")
@@ -96,36 +96,34 @@ async def test_names_appear_in_the_cards_one_voted_on_and_nothing_moves(
     await button.scroll_into_view_if_needed()
     await page.screenshot(path=tmp_path / f"before-{size['width']}.png")
     await button.focus()
-    voted = await cards.last.get_attribute("data-message")
-    foot = page.locator(f"[data-message='{voted}'] footer")
-    before = await top(foot)
+    message_id = await cards.last.get_attribute("data-message")
+    footer = page.locator(f"[data-message='{message_id}'] footer")
+    top_before = await top(footer)
     await page.keyboard.press("Enter")
-    card = page.locator(f"[data-message='{voted}']")
+    card = page.locator(f"[data-message='{message_id}']")
     await expect(card).to_be_focused()
     await expect(card.get_by_text(BEST)).to_have_count(1)
-    assert abs(await top(foot) - before) <= 1
+    assert abs(await top(footer) - top_before) <= 1
     assert await card.evaluate("card => [...document.querySelectorAll('[data-message]')].pop() === card")
     await page.screenshot(path=tmp_path / f"after-{size['width']}.png")
 
 
-async def test_a_tie_is_told_in_every_window_in_place_of_the_question(
-    windows: Windows, sam: Person, upstream: Upstream
-) -> None:
+async def test_a_tie_appears_in_every_window(windows: Windows, sam: Person, upstream: Upstream) -> None:
     upstream.says("Tea.", model="alpha")
     upstream.says("Coffee.", model="beta")
-    replies = await sam.hear("Tea or coffee?", "alpha", "beta", is_blind=True)
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta", is_blind=True)
     path = f"/c/{replies[0]['conversation_id']}"
-    page, other = await windows.open(sam, path), await windows.open(sam, path)
+    page, second_page = await windows.open(sam, path), await windows.open(sam, path)
     await page.get_by_role("group", name="Which answer is best?").get_by_role("button", name="Tie").click()
-    for each in (page, other):
-        result = each.get_by_role("group", name="Result of the blind vote")
+    for window in (page, second_page):
+        result = window.get_by_role("group", name="Result of the blind vote")
         await expect(result).to_contain_text("You voted for a tie.")
-        await expect(Room(each).reply("Alpha", "finished")).to_be_visible()
+        await expect(ConversationPage(window).reply("Alpha", "finished")).to_be_visible()
     await expect(page.get_by_role("group", name="Result of the blind vote")).to_be_focused()
 
 
 def vote_button(within: Page | Locator) -> Locator:
-    """What gives the vote to a reply whose name is hidden."""
+    """The vote button of a reply whose name is hidden."""
     return within.get_by_role("button", name=re.compile("^Vote for Voice "))
 
 
@@ -135,14 +133,14 @@ async def top(element: Locator) -> float:
     return box["y"]
 
 
-async def test_the_leaderboard_shows_whose_answers_are_kept(
+async def test_the_leaderboard_counts_the_votes(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
     page = await windows.open(sam, f"/p/{sam.home}")
     await page.get_by_role("tab", name="Leaderboard").click()
     await expect(page.get_by_text("No votes yet")).to_be_visible()
     for _ in range(2):
-        alpha, _beta = await sam.hear("Tea or coffee?", "alpha", "beta")
+        alpha, _beta = await sam.ask_and_wait("Tea or coffee?", "alpha", "beta")
         await sam.post(f"/api/messages/{alpha['id']}/vote", {"verdict": "best"})
     await page.reload()
     await page.get_by_role("tab", name="Leaderboard").click()
@@ -154,23 +152,23 @@ async def test_the_leaderboard_shows_whose_answers_are_kept(
     await page.screenshot(path=tmp_path / "leaderboard.png")
 
 
-async def test_another_table_is_tried_and_laid_beside_the_first(
+async def test_a_replay_with_another_model_can_be_compared(
     windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
 ) -> None:
-    replies = await sam.hear("Tea or coffee?", "alpha")
+    replies = await sam.ask_and_wait("Tea or coffee?", "alpha")
     source = replies[0]["conversation_id"]
     page = await windows.open(sam, f"/c/{source}")
-    room = Room(page)
-    await expect(room.reply("Alpha", "finished")).to_be_visible()
+    conversation = ConversationPage(page)
+    await expect(conversation.reply("Alpha", "finished")).to_be_visible()
     upstream.says("Coffee, of course.", model="beta")
-    await room.field.press("Escape")
+    await conversation.field.press("Escape")
     await page.keyboard.press("ControlOrMeta+k")
     await page.keyboard.type("other models")
     await page.get_by_role("option", name="Ask everything again with other models").click()
     dialog = page.get_by_role("dialog", name="Ask everything again with other models")
     answering = dialog.get_by_role("group", name="Answering")
     await answering.get_by_role("button", name="Add a voice").click()
-    await room.option("Beta").click()
+    await conversation.option("Beta").click()
     await page.keyboard.press("Escape")
     await answering.get_by_role("button", name="Remove Alpha").click()
     await expect(answering.get_by_role("button", name=re.compile("^Remove "))).to_have_count(1)
@@ -178,7 +176,7 @@ async def test_another_table_is_tried_and_laid_beside_the_first(
     await page.screenshot(path=tmp_path / "what-if.png")
     await dialog.get_by_role("button", name="Ask again").click()
     await expect(page.get_by_text("The round was asked again.")).to_be_visible()
-    await expect(room.reply("Beta", "finished")).to_contain_text("Coffee, of course.")
+    await expect(conversation.reply("Beta", "finished")).to_contain_text("Coffee, of course.")
     assert source not in page.url
     await page.get_by_role("link", name="Compare").click()
     await expect(page.get_by_text("Coffee, of course.")).to_be_visible()

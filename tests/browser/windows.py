@@ -1,7 +1,7 @@
-"""Real windows: a Chromium, and a watch over all that its pages do.
+"""Browser windows: Chromium, and a monitor that collects every problem of its pages.
 
-Whatever a page should never do is a trouble, and a test ends well only without any: an error on the console
-or in a script, something the policy had to stop, a dialog, a call of the canary, a request to anywhere else.
+A test passes only without problems: an error on the console or in a script, a violation of the content
+security policy, a dialog, a call of the canary, a request to another host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.patience import PATIENCE_S
 from tests.world import Person
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-NOTHING_ELSE_IS_FOUND = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+ONLY_LOOPBACK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -43,9 +43,9 @@ TABLET: ViewportSize = {"width": 834, "height": 1112}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 NOT_SIGNED_IN = r"status of 401 .*/api/(me|login)$"
-"""Asking who one is, and a wrong password, are answered with 401; the browser remarks on it."""
+"""Requests without a session or with a wrong password get 401, which the browser logs as an error."""
 
-WATCHMAN = """
+MONITOR_SCRIPT = """
     globalThis.canary = () => console.error('the canary was called');
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
         console.error(`the policy stopped ${violatedDirective} ${blockedURI} ${sample}`));
@@ -53,71 +53,71 @@ WATCHMAN = """
 
 
 def program() -> str | None:
-    """Where this machine keeps its Chromium."""
+    """The path of Chromium on this machine."""
     return next((path for path in map(shutil.which, PROGRAMS) if path), None)
 
 
 @asynccontextmanager
 async def chromium(without: Sequence[str] = ()) -> AsyncIterator[Browser]:
-    """Started without these of the flags that Playwright adds by itself."""
+    """Starts Chromium, without these of Playwright's default flags."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=program(), args=[*FLAGS, NOTHING_ELSE_IS_FOUND], ignore_default_args=without
+            executable_path=program(), args=[*FLAGS, ONLY_LOOPBACK], ignore_default_args=without
         )
         yield browser
         await browser.close()
 
 
 @dataclass
-class Watch:
-    """Looks over the windows on one server and writes down what should not have happened."""
+class PageMonitor:
+    """Collects the problems of all windows on one server."""
 
     url: str
-    troubles: list[str] = field(default_factory=list)
-    expected: list[str] = field(default_factory=lambda: [NOT_SIGNED_IN])
+    problems: list[str] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=lambda: [NOT_SIGNED_IN])
 
-    async def over(self, context: BrowserContext) -> None:
+    async def attach(self, context: BrowserContext) -> None:
         context.set_default_timeout(PATIENCE_MS)
-        context.on("console", self._said)
-        context.on("weberror", self._broke)
-        context.on("dialog", self._asked)
-        context.on("request", lambda request: self._must_be_ours(request.url))
-        context.on("page", self._opened)
-        await context.add_init_script(WATCHMAN)
+        context.on("console", self._on_console)
+        context.on("weberror", self._on_error)
+        context.on("dialog", self._on_dialog)
+        context.on("request", lambda request: self._check_host(request.url))
+        context.on("page", self._on_page)
+        await context.add_init_script(MONITOR_SCRIPT)
 
-    def expect(self, *troubles: str) -> None:
-        """What this test brings about on purpose, as patterns."""
-        self.expected += troubles
+    def allow(self, *problems: str) -> None:
+        """Allows problems that the test causes on purpose, as patterns."""
+        self.allowed += problems
 
-    def must_be_untroubled(self) -> None:
-        surprises = [
-            trouble
-            for trouble in self.troubles
-            if not any(re.search(pattern, trouble) for pattern in self.expected)
+    def must_have_no_problems(self) -> None:
+        unexpected = [
+            problem
+            for problem in self.problems
+            if not any(re.search(pattern, problem) for pattern in self.allowed)
         ]
-        assert not surprises, "\n".join(surprises)
+        assert not unexpected, "\n".join(unexpected)
 
-    def _said(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
-            self.troubles.append(f"console: {message.text} {message.location['url']}")
+            self.problems.append(f"console: {message.text} {message.location['url']}")
 
-    def _broke(self, error: WebError) -> None:
-        self.troubles.append(f"script: {error.error}")
+    def _on_error(self, error: WebError) -> None:
+        self.problems.append(f"script: {error.error}")
 
-    async def _asked(self, dialog: Dialog) -> None:
-        self.troubles.append(f"dialog: {dialog.message}")
+    async def _on_dialog(self, dialog: Dialog) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
         await dialog.dismiss()
 
-    def _opened(self, page: Page) -> None:
-        page.on("websocket", lambda socket: self._must_be_ours(socket.url.replace("ws://", "http://")))
+    def _on_page(self, page: Page) -> None:
+        page.on("websocket", lambda socket: self._check_host(socket.url.replace("ws://", "http://")))
 
-    def _must_be_ours(self, address: str) -> None:
+    def _check_host(self, address: str) -> None:
         if not address.startswith((f"{self.url}/", "data:", "blob:", "about:")):
-            self.troubles.append(f"a request left the house: {address}")
+            self.problems.append(f"a request to another host: {address}")
 
 
-class Windows(Watch):
-    """Opens windows, for people who are signed in and for strangers."""
+class Windows(PageMonitor):
+    """Opens windows, signed in or not."""
 
     def __init__(self, browser: Browser, url: str) -> None:
         super().__init__(url)
@@ -127,17 +127,17 @@ class Windows(Watch):
     async def open(
         self, person: Person | None = None, path: str = "/", viewport: ViewportSize = DESK, **more: Any
     ) -> Page:
-        """A window of its own, as on another device."""
+        """Opens a window with its own cookies, as on another device."""
         chosen = {"base_url": self.url, "viewport": viewport, "locale": "en-GB"} | more
         context = await self._browser.new_context(**chosen)
         self._contexts.append(context)
-        await self.over(context)
+        await self.attach(context)
         if person is not None:
             await sign_in(context, person, self.url)
         return await self.tab(context, path)
 
     async def tab(self, context: BrowserContext, path: str = "/") -> Page:
-        """One more window of the same browser."""
+        """Opens another tab with the same cookies."""
         page = await context.new_page()
         await page.goto(path)
         return page

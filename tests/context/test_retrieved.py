@@ -50,9 +50,12 @@ def test_a_receipt_names_who_wrote_each_message_that_was_found():
         )
     ]
     receipt = assemble(make_inputs(hits=tuple(found), max_results=2), count).receipt
-    shown = [s.name for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
-    assert shown == ["Tea, round 3, Sam", "Tea, round 3, GPT-4o"]
-    assert [item.name for item in receipt.left_out] == ["round 3, Voice A"]
+    found_segments = [s for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
+    assert [(s.location.conversation_title, s.location.speaker) for s in found_segments] == [
+        ("Tea", "Sam"),
+        ("Tea", "GPT-4o"),
+    ]
+    assert [part.location.speaker for part in receipt.left_out] == ["Voice A"]
 
 
 def test_the_best_hits_are_shown_and_the_receipt_lists_the_rest():

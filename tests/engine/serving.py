@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx2
 
+from tests import loopback_server
 from tests.patience import PATIENCE_S, soon
 from tests.world import PASSWORD, events, turn
 
@@ -32,7 +33,6 @@ class Served:
         self._before = before
         self._environ = {
             "PATH": os.environ["PATH"],
-            "PYTEST_VERSION": os.environ.get("PYTEST_VERSION", "yes"),
             "TERTULIA_HOME": str(home),
             "TERTULIA_PORT": "0",
             "COLUMNS": "300",
@@ -52,9 +52,7 @@ class Served:
         return await asyncio.create_subprocess_exec(
             *self._before,
             sys.executable,
-            "-m",
-            "tertulia",
-            "serve",
+            *loopback_server.SCRIPT,
             env=self._environ,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

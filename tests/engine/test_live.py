@@ -22,7 +22,7 @@ from tertulia.engine.live import LOG_ENTRIES_KEPT, LiveHub
 from tertulia.engine.live_turn import FRAME_CHARS, LiveTurn
 from tertulia.engine.topic_feeds import TopicFeed
 from tertulia.engine.turn_events import Delta
-from tertulia.server.encodings import Encoding, joined, mark, number_of
+from tertulia.server.encodings import Encoding, event_id, joined, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 
@@ -134,7 +134,7 @@ def read_ndjson(data: bytes) -> Iterator[tuple[str, str, Any]]:
 def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
     """The next bytes that the server sends to a reader at this position."""
     news = joined(live.after(after), after + 1)
-    return b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in news)
+    return b"".join(encoding.event(event_id(live.turn.id, number), event) for number, event in news)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_event_id_of_another_stream_is_rejected(wrong):
 
 
 def test_an_event_id_gives_its_number_and_an_empty_one_the_beginning():
-    assert number_of(mark(TURN.id, 12), TURN.id) == 12
+    assert number_of(event_id(TURN.id, 12), TURN.id) == 12
     assert number_of("", TURN.id) == 0
 
 

@@ -65,7 +65,7 @@ async def test_a_voice_that_had_not_begun_gets_an_empty_reply_that_can_be_retrie
 async def test_a_synthesis_interrupted_by_a_crash_still_names_the_replies_it_read(engine, tmp_path, upstream):
     upstream.plays(says("Mine."), (Say("Both "), Stall()), model="alpha")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
-    await upstream.heard(3)
+    await upstream.wait_for_request(3)
     await engine.said(opened.turn, "Both ")
     await engine.writer.checkpoint()
     async with engine_in(crashed(tmp_path), upstream) as restarted:
@@ -80,7 +80,7 @@ async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_
     await engine.over(opened.turn)
     [broken] = await engine.replies(opened.turn)
     continued = await engine.turns.resume(engine.actor, broken.id, RetryRequest(new_id()))
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         [reply] = await restarted.replies(continued.turn)
         assert (reply.status, reply.content) == (Status.INTERRUPTED, "Once upon")
@@ -181,7 +181,7 @@ async def test_a_retry_continues_the_council_that_a_crash_interrupted(engine, tm
         ]
         assert (beta.content, chair.content) == ("Half of ", "")
         asked = len(upstream.requests)
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says("All of it."), model="beta")
         upstream.plays(says("Together."), says("{}"), model="alpha")
         retried = await restarted.turns.retry(restarted.actor, beta.id, RetryRequest(new_id()))
@@ -197,7 +197,7 @@ async def test_the_first_voice_of_a_relay_that_never_began_can_be_retried(engine
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         [first] = await restarted.replies(opened.turn)
         assert (first.voice.name, first.content) == ("Alpha", "")
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says("One."), model="alpha")
         upstream.plays(says("Two."), model="beta")
         retried = await restarted.turns.retry(restarted.actor, first.id, RetryRequest(new_id()))
@@ -226,7 +226,7 @@ async def test_a_crash_during_a_round_and_a_retry_keeps_both_texts_once(engine, 
             assert (await restarted.stored(turn)).state is TurnState.INTERRUPTED
         alpha = (await restarted.replies(opened.turn))[0]
         assert alpha.replaces_id == failed.id
-        upstream.forget()
+        upstream.reset()
         upstream.plays(says(" and on."), says("The sum."), says("{}"), model="alpha")
         continued = await restarted.turns.resume(restarted.actor, alpha.id, RetryRequest(new_id()))
         assert await restarted.over(continued.turn) is TurnState.COMPLETE

@@ -16,7 +16,7 @@ from tests.patience import soon
 from tests.upstream.scripted import Say, Stall, Upstream, refuses, says
 
 HOURS = "36000"
-PATIENT = Limits(retries=2, retry_after_s=2 * float(HOURS))
+PATIENT = Limits(retries=2, longest_retry_wait_s=2 * float(HOURS))
 """Too long for a test: a reply that comes was retried by hand."""
 BUSY = refuses(429, {"error": {"message": "Slow down"}}, retry_after=HOURS)
 
@@ -92,7 +92,7 @@ async def test_watchers_learn_that_the_wait_is_over(patient: Engine, upstream: U
     opened = await patient.open("Anyone?")
     live = await waiting(patient, opened.turn)
     await patient.turns.retry_now(patient.actor, opened.turn.id)
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     [reply] = live.replies.values()
     assert reply.waiting is not None
     assert reply.waiting.until <= patient.dependencies.clock()

@@ -151,7 +151,7 @@ async def test_a_reply_that_never_begins_has_failed(tmp_path, upstream, timers):
     upstream.plays((Stall(),))
     async with engine_in(tmp_path, upstream, replace(ONCE, first_byte_s=300, total_s=AGES)) as engine:
         opened = await engine.open("Anyone?")
-        await upstream.heard()
+        await upstream.wait_for_request()
         ending = asyncio.create_task(engine.over(opened.turn))
         assert await timers.move_until_done(ending) is TurnState.FAILED
         [reply] = await engine.replies(opened.turn)
@@ -344,7 +344,7 @@ async def test_a_shutdown_stores_every_reply_with_the_reason(tmp_path, upstream)
         opened = await engine.open("Talk", "alpha", "beta")
         waiting = await engine.open("Then", conversation_id=opened.conversation.id)
         await engine.said(opened.turn, "So far")
-        await upstream.heard(2)
+        await upstream.wait_for_request(2)
         await engine.turns.close()
         assert (await engine.stored(opened.turn)).state is TurnState.INTERRUPTED
         replies = await engine.replies(opened.turn)

@@ -11,6 +11,7 @@ from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Ownership, Persona, PersonaProfile
 from tertulia.engine.voice_resolution import closest_model, model_for_persona
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
 
 OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
@@ -40,4 +41,4 @@ def test_a_persona_without_any_ready_model_raises_an_error_that_says_what_to_do(
     character = PersonaProfile("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
     persona = Persona("P", Ownership.ALL, None, None, character, 1, 0, 0)
     with pytest.raises(UnknownModel, match="The Sage"):
-        model_for_persona(persona, ProviderRegistry.from_environment({}, tmp_path))
+        model_for_persona(persona, ProviderRegistry.from_environment({}, tmp_path, LOOPBACK_ONLY))

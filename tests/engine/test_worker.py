@@ -135,15 +135,15 @@ class Away(Database):
 
 
 async def test_a_job_succeeds_even_when_the_table_analysis_fails(engine):
-    await analyze_tables(replace(engine.dependencies, db=Unsurveyed()))
+    await analyze_tables(replace(engine.dependencies, db=WithoutAnalyze()))
     assert [type(incident) for incident in engine.incidents] == [Busy]
 
 
-class Unsurveyed(Database):
+class WithoutAnalyze(Database):
     def __init__(self) -> None:
         """Fails without a connection."""
 
-    async def survey(self) -> None:
+    async def analyze(self) -> None:
         raise Busy("The database cannot be reached just now.")
 
 

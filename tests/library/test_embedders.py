@@ -343,7 +343,7 @@ async def test_a_call_to_a_silent_endpoint_times_out(
     limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
     embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=query_s)
     embedding = asyncio.create_task(embedder.embed(["x"], is_query=is_query))
-    request = await upstream.heard()
+    request = await upstream.wait_for_request()
     with pytest.raises(EmbeddingFailed):
         await timers.move_until_done(embedding)
     async with soon():
@@ -359,7 +359,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
     limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
     embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=5.0, query_pause_s=AGES)
     waiting = asyncio.create_task(embedder.embed(["x"], is_query=True))
-    await upstream.heard()
+    await upstream.wait_for_request()
     with pytest.raises(EmbeddingFailed, match="in time"):
         await timers.move_until_done(waiting)
     with pytest.raises(EmbeddingFailed, match="in time"):

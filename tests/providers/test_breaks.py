@@ -128,7 +128,7 @@ async def test_a_provider_that_sends_nothing_times_out(
 ) -> None:
     upstream.plays((Stall(),))
     asking = asyncio.create_task(new_caller(FIRST_BYTE_LIMITS).ask(key))
-    await upstream.heard()
+    await upstream.wait_for_request()
     reply = await timers.move_until_done(asking)
     assert reply.code == "timeout_first_byte"
     assert reply.error is not None
@@ -187,7 +187,7 @@ async def test_comments_do_not_extend_the_total_time_of_a_reply(
 ) -> None:
     upstream.plays((*before, KeepAlives(0.02, PROCESSING)))
     asking = await ask_until(new_caller(TOTAL_LIMITS), key, TEN_DELTAS_TEXT if before else "")
-    await upstream.heard()
+    await upstream.wait_for_request()
     reply = await timers.move_until_done(asking)
     assert reply.code == "timeout_total"
     await upstream.last.over.wait()

@@ -162,7 +162,7 @@ async def test_text_from_a_call_already_running_closes_the_circuit(
     upstream.plays((Hold(gate), *says("Slow, and here.")), OUTAGE)
     async with aclosing(caller.providers.stream(caller.call())) as items:
         first_item = asyncio.create_task(anext(items))
-        await upstream.heard()
+        await upstream.wait_for_request()
         await fail(caller)
         assert (await caller.ask()).code == "unavailable"
         gate.set()

@@ -44,7 +44,7 @@ async def test_stopping_before_the_first_byte_closes_the_connection(
     upstream.plays((Stall(),))
     consumer = Consumer()
     task = asyncio.create_task(consumer.consume(caller, key))
-    request = await upstream.heard()
+    request = await upstream.wait_for_request()
     await stop(task)
     async with soon():
         await request.closed.wait()
@@ -126,7 +126,7 @@ async def test_stopping_one_call_does_not_affect_another(
     stopped_consumer = Consumer()
     stopped_task = asyncio.create_task(stopped_consumer.consume(caller, key))
     other_task = asyncio.create_task(caller.ask(key))
-    await upstream.heard(2)
+    await upstream.wait_for_request(2)
     await asyncio.wait_for(stopped_consumer.started.wait(), PATIENCE_S)
     await stop(stopped_task)
     gate.set()

@@ -85,9 +85,9 @@ class Cast:
 
 
 async def gather_cast(world: World) -> Cast:
-    admin = await world.first("Ada")
+    admin = await world.set_up("Ada")
     people = [
-        await world.another(admin, name)
+        await world.create_account(admin, name)
         for name in (
             f"Alma{CANARY}",
             "Bruno",
@@ -136,7 +136,7 @@ async def things(person: Person, word: str) -> Things:
 async def objects_in(person: Person, project_id: str, text: str) -> Things:
     opened = await person.ask(text, "alpha", project_id=project_id)
     turn, conversation = opened["turn"], opened["conversation"]
-    await person.ended(turn["id"])
+    await person.wait_for_end(turn["id"])
     [reply] = await person.replies(conversation["id"], turn["round_number"])
     file = await person.upload(f"{person.me['user']['name']}.md", text.encode(), project_id)
     attachment = await person.attach("notes.md", f"Notes on {text}".encode(), project_id)

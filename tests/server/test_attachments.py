@@ -35,13 +35,13 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def bob(world: World, ada: Person) -> Person:
     """An editor of Ada's first project."""
-    bob = await world.another(ada, "Bob")
+    bob = await world.create_account(ada, "Bob")
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "editor"})
     return bob
 
@@ -120,7 +120,7 @@ async def test_an_attachment_is_sent_once_and_repeating_the_turn_has_no_effect(a
     body = turn("Look at this", "alpha", project_id=ada.home, attachments=[attachment["id"]])
     first = await ada.post("/api/turn", body, expect=202)
     assert first["message"]["attachments"] == [attachment]
-    await ada.ended(first["turn"]["id"])
+    await ada.wait_for_end(first["turn"]["id"])
     again = await ada.post("/api/turn", body, expect=202)
     assert again["message"] == first["message"]
     refused = await send(ada, 409, attachment["id"], project_id=ada.home)
@@ -138,7 +138,7 @@ async def test_more_than_twenty_attachments_are_refused_before_anything_is_saved
 async def test_a_viewer_can_read_sent_attachments_and_upload_none(
     world: World, ada: Person, bob: Person
 ) -> None:
-    vera = await world.another(ada, "Vera")
+    vera = await world.create_account(ada, "Vera")
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": vera.id, "role": "viewer"})
     await vera.attach("mine.md", b"mine", ada.home, expect=403)
     attachment = await ada.attach("shared.md", b"for all\nto see\n")
@@ -147,7 +147,7 @@ async def test_a_viewer_can_read_sent_attachments_and_upload_none(
         for path in (where, f"{where}/text"):
             await person.get(path, expect=404)
     opened = await send(ada, 202, attachment["id"], project_id=ada.home)
-    await ada.ended(opened["turn"]["id"])
+    await ada.wait_for_end(opened["turn"]["id"])
     for person in (vera, bob):
         assert (await person.client.get(where)).content == b"for all\nto see\n"
         shown = await person.get(f"{where}/text", start_line=2)

@@ -16,7 +16,7 @@ CONFLICTS = {
 
 
 async def test_every_example_succeeds_for_the_owner(world: World, ada: Person) -> None:
-    bruno = await world.another(ada, "Bruno")
+    bruno = await world.create_account(ada, "Bruno")
     its = await things(bruno, "mine")
     unexpected = []
     for entry in sorted(HTTP, key=lambda entry: EXAMPLES[entry.method, entry.path].is_last):

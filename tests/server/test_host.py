@@ -28,7 +28,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 async def ada(world: World) -> Person:
     person = world.stranger()
     body = {"name": "Ada", "email": "ada@example.org", "password": "correct horse battery"}
-    return person.called(
+    return person.signed_in_as(
         await person.post("/api/setup", body | {"token": "the-token-on-the-terminal"}, expect=201)
     )
 

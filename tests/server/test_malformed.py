@@ -51,7 +51,7 @@ async def world(
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -236,13 +236,13 @@ async def test_a_message_with_unusual_text_is_answered_and_stored_as_the_respons
     answer = await send(ada, "/api/turn", body.replace(b"PLACE", sent))
     assert answer.status_code == 202
     assert answer.json()["message"]["content"] == kept
-    await ada.ended(answer.json()["turn"]["id"])
+    await ada.wait_for_end(answer.json()["turn"]["id"])
     page = await ada.get(f"/api/conversations/{its.conversation_id}")
     assert page["rounds"][-1]["messages"][0]["content"] == kept
 
 
 async def test_a_user_without_a_project_is_told_to_create_one(world: World, ada: Person) -> None:
-    user = await world.another(ada, "Nils")
+    user = await world.create_account(ada, "Nils")
     await user.delete(f"/api/projects/{user.home}")
     error = await user.ask("Hello", expect=422)
     assert "Create one first" in error["message"]

@@ -49,7 +49,7 @@ FORGED: dict[str, Any] = {
 
 
 async def test_forged_fields_are_refused_or_ignored_in_every_write(world: World, ada: Person) -> None:
-    bruno = await world.another(ada, "Bruno")
+    bruno = await world.create_account(ada, "Bruno")
     its = await things(bruno, "mine")
     for entry in WRITES:
         person, least = (ada, {"role": "member"}) if entry.access is Access.ADMIN else (bruno, {})
@@ -74,7 +74,7 @@ def forged(body: Any) -> Any:
 
 async def test_a_rename_ignores_the_project_and_owner_in_its_body(world: World, ada: Person) -> None:
     """Bruno cannot move his conversation into Ada's project with a title change."""
-    bruno = await world.another(ada, "Bruno")
+    bruno = await world.create_account(ada, "Bruno")
     its: Things = await things(bruno, "mine")
     before = (await bruno.get(f"/api/conversations/{its.conversation_id}"))["conversation"]
     after = await bruno.put(
@@ -89,7 +89,7 @@ async def test_a_rename_ignores_the_project_and_owner_in_its_body(world: World, 
 
 
 async def test_a_role_in_the_sign_in_body_is_ignored(world: World, ada: Person) -> None:
-    await world.another(ada, "Bruno")
+    await world.create_account(ada, "Bruno")
     person = world.stranger()
     me = await person.post(
         "/api/login", {"email": "bruno@example.org", "password": PASSWORD, "role": "admin", "is_admin": True}

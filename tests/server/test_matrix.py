@@ -214,7 +214,7 @@ async def test_a_foreign_attachment_cannot_be_sent(cast: Cast, entry: RouteAcces
 async def test_a_reply_to_a_message_of_another_conversation_is_refused(cast: Cast) -> None:
     """Both are Bruno's, but the message must belong to the conversation in the body."""
     elsewhere = await cast.bruno.ask("Elsewhere", project_id=cast.brunos.project_id)
-    await cast.bruno.ended(elsewhere["turn"]["id"])
+    await cast.bruno.wait_for_end(elsewhere["turn"]["id"])
     await at_rest(cast.world.tertulia)
     body = turn("Re:", conversation_id=elsewhere["conversation"]["id"], reply_to_id=cast.brunos.message_id)
     async with cast.untouched():

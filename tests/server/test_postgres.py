@@ -35,7 +35,7 @@ async def test_a_message_is_answered_and_another_device_receives_the_replies(
     phone = await world.sign_in("ada@example.org")
     async with phone.live() as tab:
         await tab.follow(f"project:{ada.home}")
-        replies = await ada.hear("Tea or coffee?", "alpha", "beta")
+        replies = await ada.ask_and_wait("Tea or coffee?", "alpha", "beta")
         told = await tab.until(lambda item: item.get("noun") == "conversation" and item["value"]["title"])
     assert [(r["content"], r["status"]) for r in replies] == [
         ("Tea, of course.", "complete"),
@@ -65,7 +65,7 @@ async def test_a_client_of_another_server_receives_the_deltas_and_can_stop_the_r
         await tab.follow(f"project:{ada.home}")
         opened = await ada.ask("Tea?", conversation_id=conversation, project_id=ada.home)
         await tab.until(lambda item: item.get("id") == conversation)
-        following = asyncio.create_task(phone.ended(opened["turn"]["id"]))
+        following = asyncio.create_task(phone.wait_for_end(opened["turn"]["id"]))
         seen = await tab.follow(f"conversation:{conversation}")
         shown = Drafts()
         while shown.text != "Tea, of course.":
@@ -94,7 +94,9 @@ async def test_a_client_of_another_server_can_end_the_wait_before_a_retry(
             if event.name == "waiting" and event.data["waiting"]:
                 await phone.post(f"/api/turns/{opened['turn']['id']}/retry-now", expect=202)
     told = [
-        event.data["waiting"] for event in await ada.ended(opened["turn"]["id"]) if event.name == "waiting"
+        event.data["waiting"]
+        for event in await ada.wait_for_end(opened["turn"]["id"])
+        if event.name == "waiting"
     ]
     ends = [waiting["until"] for waiting in told if waiting]
     assert [reply["content"] for reply in await ada.replies(opened["conversation"]["id"], 1)] == ["Here."]

@@ -38,7 +38,7 @@ async def test_a_file_and_a_conversation_are_found_by_their_owner_alone(
     world: World, ada: Person, bob: Person, upstream: Upstream
 ) -> None:
     upstream.plays((Say("Walnuts float, mostly."),))
-    await ada.hear("Do walnuts float?", project_id=ada.home)
+    await ada.ask_and_wait("Do walnuts float?", project_id=ada.home)
     await upload(ada, "docs/nuts.md", "# Nuts\n\nA walnut is the seed of a drupe.\n")
     await settled(world)
     found = await ada.post(f"/api/projects/{ada.home}/search", {"query": "walnut"})
@@ -73,11 +73,11 @@ async def test_a_shared_round_is_found_once_in_the_conversation_that_wrote_it(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
     upstream.says("Walnuts float.")
-    [reply] = await ada.hear("Do they?", project_id=ada.home)
+    [reply] = await ada.ask_and_wait("Do they?", project_id=ada.home)
     branches = f"/api/conversations/{reply['conversation_id']}/branches"
     branch = await ada.post(branches, {"at_round": 1}, expect=201)
     upstream.says("Hazels sink.")
-    await ada.hear("And hazels?", conversation_id=branch["id"], project_id=ada.home)
+    await ada.ask_and_wait("And hazels?", conversation_id=branch["id"], project_id=ada.home)
     await settled(world)
     found = (await ada.post(f"/api/projects/{ada.home}/search", {"query": "walnuts hazels"}))["hits"]
     found_in = {hit["content"]: hit["location"]["conversation_id"] for hit in found}
@@ -87,7 +87,7 @@ async def test_a_shared_round_is_found_once_in_the_conversation_that_wrote_it(
 
 async def test_a_rebuilt_index_finds_the_same_hits(world: World, ada: Person) -> None:
     await upload(ada, "a.md", "walnut")
-    await ada.hear("Do walnuts float?", project_id=ada.home)
+    await ada.ask_and_wait("Do walnuts float?", project_id=ada.home)
     await settled(world)
     search = f"/api/projects/{ada.home}/search"
     before = await ada.post(search, {"query": "walnut"})

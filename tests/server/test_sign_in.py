@@ -309,7 +309,7 @@ async def test_signing_in_to_an_own_account_allows_no_further_guesses(
 async def test_only_the_last_address_from_a_trusted_proxy_is_used(tmp_path: Path) -> None:
     """All values before the proxy's own, in the same header or in an earlier one, come from the client."""
     async with running(tmp_path, {"TERTULIA_TRUSTED_PROXIES": "127.0.0.1"}) as world:
-        await world.first("Ada")
+        await world.set_up("Ada")
         proxy = world.stranger()
         for n in range(ATTEMPTS):
             forged = [("X-Forwarded-For", f"10.0.0.{n}"), ("X-Forwarded-For", f"10.1.0.{n}, 192.0.2.7")]

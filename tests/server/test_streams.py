@@ -46,7 +46,7 @@ async def running_reply(
     upstream.plays((Say(CANARY), *drip, Hold(end), Say(" the end"), Finish()))
     opened = await person.ask("Tell me", project_id=project_id)
     try:
-        await upstream.heard()
+        await upstream.wait_for_request()
         yield RunningReply(upstream, opened, end)
     finally:
         end.set()
@@ -71,7 +71,7 @@ async def project_id(ada: Person, bob: Person) -> str:
 async def test_a_stranger_cannot_stream_a_running_turn(
     world: World, ada: Person, upstream: Upstream, headers: dict[str, str]
 ) -> None:
-    eve = await world.another(ada, "Eve")
+    eve = await world.create_account(ada, "Eve")
     async with running_reply(ada, upstream, ada.home) as reply:
         answer = await eve.client.get(f"/api/turns/{reply.turn_id}/events", headers=headers)
         assert answer.status_code == 404
@@ -80,7 +80,7 @@ async def test_a_stranger_cannot_stream_a_running_turn(
             assert CANARY not in (await eve.client.get(path)).text
         await eve.post(f"/api/turns/{reply.turn_id}/stop", {}, expect=404)
         reply.end.set()
-        heard = await ada.ended(reply.turn_id)
+        heard = await ada.wait_for_end(reply.turn_id)
     assert [event.name for event in heard][-2:] == ["finished", "ended"]
     assert heard[-2].data["content"] == f"{CANARY} the end"
     assert heard[-2].data["status"] == "complete"
@@ -89,12 +89,12 @@ async def test_a_stranger_cannot_stream_a_running_turn(
 async def test_a_strangers_tab_receives_nothing_of_a_running_turn(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
-    eve = await world.another(ada, "Eve")
+    eve = await world.create_account(ada, "Eve")
     async with running_reply(ada, upstream, ada.home, words=3) as reply, eve.live() as tab:
         await tab.follow(f"user:{eve.id}")
         seen = await tab.follow(f"conversation:{reply.conversation_id}")
         reply.end.set()
-        await ada.ended(reply.turn_id)
+        await ada.wait_for_end(reply.turn_id)
         await tab.send({"type": "ping"})
         seen += await tab.until(lambda item: item["type"] == "pong")
     assert [item["type"] for item in seen] == ["gone", "pong"]
@@ -175,7 +175,7 @@ async def test_removal_from_a_project_ends_its_streams_and_topics(
         gone = await tab.until(lambda item: item["type"] == "gone") + [await tab.next()]
         assert {(item["type"], item["place"]) for item in gone[-2:]} == {("gone", topic) for topic in topics}
         reply.end.set()
-        await ada.ended(reply.turn_id)
+        await ada.wait_for_end(reply.turn_id)
         assert await receives_nothing_more(tab)
         await bob.post("/api/projects", {"name": "Still here"}, expect=201)
     await bob.get(f"/api/conversations/{reply.conversation_id}", expect=404)
@@ -202,11 +202,11 @@ _DELETE_SESSION = sql("DELETE FROM sessions WHERE id = :id")
 async def test_a_viewers_stream_continues_when_other_members_are_removed(
     world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
 ) -> None:
-    eve = await world.another(ada, "Eve")
+    eve = await world.create_account(ada, "Eve")
     await ada.put(f"/api/projects/{project_id}/members", {"user_id": eve.id, "role": "viewer"})
     async with running_reply(ada, upstream, project_id) as reply:
-        listener = asyncio.create_task(eve.ended(reply.turn_id))
-        await upstream.heard()
+        listener = asyncio.create_task(eve.wait_for_end(reply.turn_id))
+        await upstream.wait_for_request()
         await ada.delete(f"/api/projects/{project_id}/members/{bob.id}")
         reply.end.set()
         assert (await listener)[-1].name == "ended"

@@ -42,7 +42,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -469,7 +469,7 @@ async def test_a_large_file_is_never_completely_in_memory(tmp_path: Path) -> Non
     """200 MB are uploaded and downloaded while the server's memory grows by less than 64 MiB."""
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "300", "TERTULIA_QUOTA_MIB": "1000"}
     async with running(tmp_path, limits) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         url = f"/api/projects/{ada.home}/files"
         block = bytes(range(256)) * 1024
         await ada.upload("warm.bin", block * 8)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Match
 from tertulia.core.messages import Step
@@ -26,6 +25,7 @@ from tertulia.store import messages, migrate, receipts
 from tertulia.store.database import Database, Tx
 from tertulia.store.migrate import MigrationHistory
 from tertulia.store.postgres import Postgres
+from tertulia.store.sql import sql
 from tertulia.store.sqlite import Sqlite
 from tests.store.samples import conversation, opened, person, reply
 from tests.store_fixtures import Clock, Ids, new_postgres_database
@@ -96,9 +96,9 @@ def store_old_receipt(tx: Tx, segments: list[Json], left_out: list[Json]) -> tup
     return actor, message.id
 
 
-_ADD_TEXT = text("INSERT INTO segments (conversation_id, hash, text) VALUES (:conversation_id, :hash, :text)")
+_ADD_TEXT = sql("INSERT INTO segments (conversation_id, hash, text) VALUES (:conversation_id, :hash, :text)")
 
-_ADD_RECEIPT = text("""
+_ADD_RECEIPT = sql("""
     INSERT INTO receipts (
         message_id, conversation_id, model, budget_tokens, cached_tokens, segments, left_out
     )
@@ -247,4 +247,4 @@ def test_an_unknown_reason_is_kept_as_a_note(upgrade: Any) -> None:
 )
 async def test_columns_that_nothing_reads_are_gone(db: Database, table: str, column: str) -> None:
     with pytest.raises(Exception, match=column):
-        await db.read(lambda tx: list(tx.execute(text(f"SELECT {column} FROM {table}"))))
+        await db.read(lambda tx: list(tx.execute(sql(f"SELECT {column} FROM {table}"))))

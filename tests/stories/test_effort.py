@@ -1,4 +1,4 @@
-"""How much a voice thinks is chosen where it sits, kept with its table and persona, and told to its model."""
+"""The thinking effort is set for each seat, stored with tables and personas, and sent to the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tertulia.app import new_id
-from tests.stories.test_what_if import over, replayed
+from tests.stories.test_replays import start_replay, wait_for_replay
 from tests.upstream.scripted import Upstream
 from tests.world import Person, running
 
@@ -19,7 +19,7 @@ THINKER, OTHER, PLAIN = "voices:thinker", "voices:other", "voices:plain"
 
 @pytest.fixture
 async def ann(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Person]:
-    """Someone with two models that can be told how much to think, and one that cannot."""
+    """A person on a server with two models that have efforts and one that has none."""
     models = [
         {"id": "thinker", "name": "Thinker", "efforts": ["off", "low", "medium", "high"]},
         {"id": "other", "name": "Other", "efforts": ["low", "high"]},
@@ -27,24 +27,30 @@ async def ann(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Person]:
     ]
     row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
-        yield await world.first("Ann")
+        yield await world.set_up("Ann")
 
 
-def told(upstream: Upstream) -> list[tuple[str, str | None]]:
-    return [(seen.model, seen.body.get("reasoning_effort")) for seen in upstream.requests]
+def sent_efforts(upstream: Upstream) -> list[tuple[str, str | None]]:
+    return [(request.model, request.body.get("reasoning_effort")) for request in upstream.requests]
 
 
-async def test_each_seat_has_its_own_effort_and_the_reply_says_which(ann: Person, upstream: Upstream) -> None:
+async def test_each_seat_has_its_own_effort_which_the_reply_and_the_receipt_name(
+    ann: Person, upstream: Upstream
+) -> None:
     seats = [{"model": THINKER, "effort": "high"}, {"model": THINKER, "effort": "off"}, {"model": THINKER}]
-    replies = await ann.hear("Well?", voices=seats)
+    replies = await ann.ask_and_wait("Well?", voices=seats)
     assert [reply["voice"]["effort"] for reply in replies] == ["high", "off", None]
-    assert sorted(told(upstream), key=str) == [("thinker", "high"), ("thinker", "none"), ("thinker", None)]
+    assert sorted(sent_efforts(upstream), key=str) == [
+        ("thinker", "high"),
+        ("thinker", "none"),
+        ("thinker", None),
+    ]
     receipts = [await ann.get(f"/api/messages/{reply['id']}/receipt") for reply in replies]
     assert [receipt["effort"] for receipt in receipts] == ["high", "off", None]
 
 
 @pytest.mark.parametrize("seat", [{"model": PLAIN, "effort": "low"}, {"model": OTHER, "effort": "medium"}])
-async def test_an_effort_the_model_does_not_have_is_refused_and_nothing_is_sent(
+async def test_an_effort_that_the_model_lacks_is_refused_and_nothing_is_sent(
     ann: Person, upstream: Upstream, seat: dict[str, str]
 ) -> None:
     refused = await ann.ask("Well?", voices=[seat], expect=422)
@@ -53,13 +59,11 @@ async def test_an_effort_the_model_does_not_have_is_refused_and_nothing_is_sent(
     assert upstream.requests == []
 
 
-async def test_a_word_that_is_no_effort_is_refused(ann: Person) -> None:
+async def test_an_unknown_effort_value_is_refused(ann: Person) -> None:
     await ann.ask("Well?", voices=[{"model": THINKER, "effort": "extreme"}], expect=422)
 
 
-async def test_a_persona_thinks_as_it_was_made_to_unless_its_seat_says_otherwise(
-    ann: Person, upstream: Upstream
-) -> None:
+async def test_a_seats_effort_overrides_the_effort_of_its_persona(ann: Person, upstream: Upstream) -> None:
     character = {
         "name": "The Baker",
         "glyph": "",
@@ -68,20 +72,20 @@ async def test_a_persona_thinks_as_it_was_made_to_unless_its_seat_says_otherwise
         "model": THINKER,
         "effort": "high",
     }
-    made = await ann.post("/api/personas", {"scope": "user", "character": character}, expect=201)
-    assert made["character"]["effort"] == "high"
-    baker = {"persona_id": made["id"]}
+    persona = await ann.post("/api/personas", {"scope": "user", "character": character}, expect=201)
+    assert persona["character"]["effort"] == "high"
+    baker = {"persona_id": persona["id"]}
     for seat in (baker, baker | {"effort": "low"}, baker | {"model": OTHER}, baker | {"model": PLAIN}):
-        await ann.hear("Well?", voices=[seat])
+        await ann.ask_and_wait("Well?", voices=[seat])
     efforts = [("thinker", "high"), ("thinker", "low"), ("other", "high"), ("plain", None)]
-    assert told(upstream) == efforts
-    changed = await ann.put(f"/api/personas/{made['id']}", {"character": character | {"effort": None}})
+    assert sent_efforts(upstream) == efforts
+    changed = await ann.put(f"/api/personas/{persona['id']}", {"character": character | {"effort": None}})
     assert changed["character"]["effort"] is None
-    before = await ann.get(f"/api/personas/{made['id']}/versions/1")
+    before = await ann.get(f"/api/personas/{persona['id']}/versions/1")
     assert before["effort"] == "high"
 
 
-async def test_a_saved_table_and_what_one_begins_with_keep_it(ann: Person) -> None:
+async def test_saved_tables_and_defaults_store_the_effort(ann: Person) -> None:
     voices = [{"model": THINKER, "persona_id": None, "effort": "high"}]
     table = {"name": "Slow", "mode": "quick", "voices": voices}
     saved = await ann.post("/api/tables", table, expect=201)
@@ -89,48 +93,48 @@ async def test_a_saved_table_and_what_one_begins_with_keep_it(ann: Person) -> No
     assert (await ann.put("/api/me/defaults", {"voices": voices}))["voices"] == voices
 
 
-async def test_asking_again_thinks_as_much_and_another_model_as_much_as_it_can(
+async def test_a_retry_keeps_the_effort_and_another_model_drops_an_effort_it_lacks(
     ann: Person, upstream: Upstream
 ) -> None:
-    [reply] = await ann.hear("Well?", voices=[{"model": THINKER, "effort": "medium"}])
+    [reply] = await ann.ask_and_wait("Well?", voices=[{"model": THINKER, "effort": "medium"}])
     for model in (None, OTHER):
         body: dict[str, Any] = {"id": new_id()} | ({"model": model} if model else {})
         opened = await ann.post(f"/api/messages/{reply['id']}/retry", body, expect=202)
-        await ann.ended(opened["turn"]["id"])
-    assert told(upstream) == [
+        await ann.wait_for_end(opened["turn"]["id"])
+    assert sent_efforts(upstream) == [
         ("thinker", "medium"),
         ("thinker", "medium"),
         ("other", None),
     ]
     upstream.requests.clear()
-    begun = await replayed(ann, reply["conversation_id"])
-    assert (await over(ann, begun["conversation"]["id"]))["state"] == "complete"
-    assert told(upstream)[0] == ("thinker", "medium")
+    replay = await start_replay(ann, reply["conversation_id"])
+    assert (await wait_for_replay(ann, replay["conversation"]["id"]))["state"] == "complete"
+    assert sent_efforts(upstream)[0] == ("thinker", "medium")
 
 
-async def test_the_chair_can_think_more_than_it_did_at_the_table(ann: Person, upstream: Upstream) -> None:
+async def test_the_chair_can_have_a_higher_effort_than_its_seat(ann: Person, upstream: Upstream) -> None:
     table = [{"model": THINKER}, {"model": OTHER}]
     chair = {"model": THINKER, "effort": "high"}
-    replies = await ann.hear("Well?", voices=table, mode="brain_trust", chair=chair)
+    replies = await ann.ask_and_wait("Well?", voices=table, mode="brain_trust", chair=chair)
     by_step = {(reply["step"], reply["voice"]["model"]): reply["voice"]["effort"] for reply in replies}
     assert by_step["answer", THINKER] is None
     assert by_step["synthesis", THINKER] == "high"
 
 
-async def test_more_thinking_is_a_longer_answer_in_the_estimate(ann: Person) -> None:
+async def test_an_estimate_expects_more_output_tokens_at_a_higher_effort(ann: Person) -> None:
     async def expected(effort: str | None) -> int:
         voices = [{"model": THINKER, "effort": effort}]
-        told = await ann.post("/api/estimate", {"text": "Well?", "voices": voices})
-        tokens: int = told["items"][0]["output_tokens"]
+        estimate = await ann.post("/api/estimate", {"text": "Well?", "voices": voices})
+        tokens: int = estimate["items"][0]["output_tokens"]
         return tokens
 
     off, low, high = [await expected(effort) for effort in ("off", "low", "high")]
     assert off < low < high
 
 
-async def test_a_blind_round_does_not_tell_how_much_anyone_thinks(ann: Person) -> None:
+async def test_a_blind_round_hides_the_efforts(ann: Person) -> None:
     seats = [{"model": THINKER, "effort": "high"}, {"model": OTHER}]
     opened = await ann.ask("Well?", voices=seats, is_blind=True)
-    await ann.ended(opened["turn"]["id"])
+    await ann.wait_for_end(opened["turn"]["id"])
     replies = await ann.replies(opened["conversation"]["id"], 1)
     assert [reply["voice"]["effort"] for reply in replies] == [None, None]

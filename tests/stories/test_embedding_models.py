@@ -1,4 +1,4 @@
-"""Another embedding model may come at any time: words find everything meanwhile, and the answer says so."""
+"""The embedding model can change at any time: full-text search works meanwhile, and results say so."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.upstream.scripted import Hold, Script, Upstream, refuses, vectors
 from tests.world import Person, World, endpoints, running
 
 pytestmark = pytest.mark.usefixtures("timers")
-"""No question waits too long for an endpoint."""
+"""The clock of provider requests stands still, so no search times out."""
 
 Start = Callable[[str, int], AbstractAsyncContextManager[World]]
 
 
 @pytest.fixture
 def start(tmp_path: Path, upstream: Upstream, database_url: str) -> Start:
-    """Starts the server with an embedding model of so many dimensions, on the database there is."""
+    """Starts the server on the same database with an embedding model of this many dimensions."""
     upstream.embeds = numbers
 
     @asynccontextmanager
@@ -46,14 +46,14 @@ def start(tmp_path: Path, upstream: Upstream, database_url: str) -> Start:
 
 
 async def search(person: Person, query: str) -> tuple[list[str], list[str], str | None]:
-    """What was found, by what, and why meaning was not asked."""
+    """The titles of the hits, the ways they were found, and why vector search was not used."""
     answer: dict[str, Any] = await person.post(f"/api/projects/{person.home}/search", {"query": query})
     hits = answer["hits"]
     return [hit["title"] for hit in hits], hits[0]["found_by"] if hits else [], answer["without_meaning"]
 
 
 async def at_rest(world: World) -> None:
-    """Every job that was due is done."""
+    """Waits until no due job is left."""
     async with soon():
         while await world.tertulia.db.read(lambda tx: tx.maybe(_BUSY, now=tx.now)):
             pass
@@ -62,18 +62,18 @@ async def at_rest(world: World) -> None:
 _BUSY = sql("SELECT id FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now) LIMIT 1")
 
 
-async def test_words_serve_while_another_model_embeds_everything_anew(
+async def test_full_text_search_works_while_a_new_model_embeds_everything_again(
     start: Start, upstream: Upstream
 ) -> None:
     async with start("first", 64) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)
         assert await search(ada, "cat") == (["pet.md"], ["meaning"], None)
-    upstream.embeds = lambda given: numbers(given)[:32]
-    slowly = asyncio.Event()
-    upstream.plays((Hold(slowly), *vectors([[1.0] * 32] * 2)), model="second")
+    upstream.embeds = lambda embedded_text: numbers(embedded_text)[:32]
+    release = asyncio.Event()
+    upstream.plays((Hold(release), *vectors([[1.0] * 32] * 2)), model="second")
     async with start("second", 32) as world:
         ada = await world.sign_in("ada@example.org")
         titles, found_by, reason = await search(ada, "kitten")
@@ -81,7 +81,7 @@ async def test_words_serve_while_another_model_embeds_everything_anew(
         assert reason is not None
         assert "search uses words only" in reason
         upstream.plays(model="second")
-        slowly.set()
+        release.set()
         await at_rest(world)
         titles, found_by, reason = await search(ada, "the kitten sleeps")
         assert (titles[0], "meaning" in found_by, reason) == ("pet.md", True, None)
@@ -94,11 +94,11 @@ FAILING: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("how", FAILING)
-async def test_words_serve_while_the_endpoint_fails_and_nothing_is_lost(
+async def test_full_text_search_works_while_the_embedding_endpoint_fails(
     start: Start, upstream: Upstream, how: str
 ) -> None:
     async with start("m", 64) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await at_rest(world)
         upstream.plays(FAILING[how], model="m")
@@ -115,14 +115,14 @@ async def test_words_serve_while_the_endpoint_fails_and_nothing_is_lost(
         assert (await search(ada, "vehicle"))[0][0] == "ride.md"
 
 
-async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
+async def test_pgvector_installed_later_takes_over_the_existing_vectors(
     tmp_path: Path, upstream: Upstream, plain_postgres_url: str, postgres_server: str
 ) -> None:
     upstream.embeds = numbers
     endpoint = {"base_url": f"{upstream.url}/v1", "model": "m", "dimensions": 64}
     environ = {"TERTULIA_DATABASE_URL": plain_postgres_url, "TERTULIA_EMBEDDINGS": json.dumps(endpoint)}
     async with running(tmp_path, environ) as world:
-        ada = await world.first("Ada")
+        ada = await world.set_up("Ada")
         await ada.upload("pet.md", b"the kitten sleeps")
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)
@@ -132,10 +132,10 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
     with psycopg.connect(postgres_server.format(name), autocommit=True) as superuser:
         superuser.execute("CREATE EXTENSION vector")
         try:
-            asked = len(upstream.requests)
+            request_count = len(upstream.requests)
             async with running(tmp_path, environ) as world:
                 await at_rest(world)
-                assert len(upstream.requests) == asked
+                assert len(upstream.requests) == request_count
                 assert "pgvector" in world.tertulia.db.vectors
                 assert not await world.tertulia.db.read(_has_unplaced)
                 ada = await world.sign_in("ada@example.org")

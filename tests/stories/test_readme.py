@@ -1,4 +1,4 @@
-"""The list of promises in README.md names every story, in the story's own words."""
+"""README.md lists every story with the first line of its docstring."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BESIDE = (
     "engine/test_recovery.py",
     "engine/test_live.py",
 )
-"""Promises to people that need more than HTTP to be put to the test."""
+"""Stories that need more than HTTP."""
 
 
 def promises() -> dict[Path, str]:
@@ -32,15 +32,15 @@ def first_line(path: Path) -> str:
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
 
 
-def test_every_story_is_listed_and_every_listed_one_exists() -> None:
+def test_the_readme_lists_exactly_the_existing_stories() -> None:
     assert set(promises()) == {path.resolve() for path in stories()}
 
 
-def test_each_promise_stands_there_in_the_storys_own_words() -> None:
+def test_each_promise_in_the_readme_is_the_first_line_of_its_story() -> None:
     assert promises() == {path.resolve(): first_line(path) for path in stories()}
 
 
-def test_every_test_of_a_story_is_a_sentence() -> None:
+def test_every_test_name_of_a_story_is_a_sentence() -> None:
     names = [
         name
         for path in stories()

@@ -1,10 +1,11 @@
-"""A receipt gives the request again as it was sent, in every dialect and for every kind of reply."""
+"""A receipt rebuilds the exact request, in every dialect and for every kind of reply."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ from tertulia.providers.client_pool import DIALECT_MODULES
 from tertulia.providers.interface import Completed, ModelRequest
 from tertulia.providers.local_models import SMOLLM2
 from tests.providers.test_local_models import HOME, needs_weights
-from tests.stories.listening import rounds, said
 from tests.stories.test_attachments import PHOTO
-from tests.stories.test_what_if import over, replayed
+from tests.stories.test_replays import start_replay, wait_for_replay
+from tests.stories.waiting import Item, is_reply, stored_rounds, wait_for_item, wait_for_text
 from tests.upstream.scripted import Cut, Say, Stall, Upstream, refuses, says
 from tests.world import Person, running
 
@@ -38,7 +39,7 @@ VOICES = {
 }
 CHAT, RESPONSES, CLAUDE, GEMINI = VOICES
 SWITCHED = {"openai:gpt-5.4": "openai_responses", "google:gemini-2.5-flash": "google"}
-"""Those that can be told not to think at all."""
+"""Models whose thinking can be switched off."""
 
 
 @pytest.fixture
@@ -55,34 +56,38 @@ def environ(upstream: Upstream) -> dict[str, str]:
 
 @pytest.fixture
 async def ann(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Person]:
-    """Someone who has a key for each of them."""
+    """A person on a server that has a key for each provider."""
     async with running(tmp_path, environ) as world:
-        yield await world.first("Ann")
+        yield await world.set_up("Ann")
 
 
-async def test_every_reply_of_every_mode_can_be_asked_again_from_its_receipt(
+async def test_a_receipt_rebuilds_the_request_of_every_reply_in_every_mode(
     ann: Person, upstream: Upstream, environ: dict[str, str]
 ) -> None:
     upstream.says("Words \u202e of 日本 and\n\nmore.")
-    brought = [await ann.attach("sea.png", PHOTO), await ann.attach("notes.md", b"# Tea\n\nOolong.")]
-    replies = await ann.hear("What is this?", *VOICES, attachments=[one["id"] for one in brought])
-    here = replies[0]["conversation_id"]
-    two = (RESPONSES, CLAUDE)
+    attachments = [await ann.attach("sea.png", PHOTO), await ann.attach("notes.md", b"# Tea\n\nOolong.")]
+    replies = await ann.ask_and_wait(
+        "What is this?", *VOICES, attachments=[attachment["id"] for attachment in attachments]
+    )
+    conversation_id = replies[0]["conversation_id"]
+    pair = (RESPONSES, CLAUDE)
     for mode, table in (
         ("brain_trust", tuple(VOICES)),
-        ("debate", two),
+        ("debate", pair),
         ("second_opinion", (CLAUDE, GEMINI)),
         ("peer_review", (GEMINI, RESPONSES)),
-        ("relay", two),
+        ("relay", pair),
     ):
-        replies += await ann.hear(f"And in {mode}?", *table, mode=mode, conversation_id=here)
+        replies += await ann.ask_and_wait(
+            f"And in {mode}?", *table, mode=mode, conversation_id=conversation_id
+        )
     steps = {reply["step"] for reply in replies}
     assert steps >= {"answer", "rebuttal", "critique", "review", "synthesis", "outline"}
     for reply in replies:
-        assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["step"]
+        assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply), reply["step"]
 
 
-async def test_so_can_one_that_failed_was_stopped_goes_on_or_is_asked_without_something(
+async def test_a_receipt_rebuilds_failed_stopped_continued_and_shortened_requests(
     ann: Person, upstream: Upstream, environ: dict[str, str]
 ) -> None:
     upstream.plays(refuses(401), says("Now."), model="gpt-4o")
@@ -90,114 +95,130 @@ async def test_so_can_one_that_failed_was_stopped_goes_on_or_is_asked_without_so
     upstream.plays((Say("Going on"), Stall()), model="gemini-2.5-pro")
     notes = await ann.attach("notes.md", b"# Tea\n\nOolong.")
     opened = await ann.ask("Well?", CHAT, CLAUDE, GEMINI, attachments=[notes["id"]])
-    await said(ann, opened["turn"]["id"], "Going on")
+    await wait_for_text(ann, opened["turn"]["id"], "Going on")
+    topic = f"conversation:{opened['conversation']['id']}"
+    async with ann.live() as tab:
+        for status in ("failed", "interrupted"):
+            await wait_for_item(tab, topic, partial(is_reply_with, status))
     await ann.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
-    await ann.ended(opened["turn"]["id"])
+    await ann.wait_for_end(opened["turn"]["id"])
     first = await ann.replies(opened["conversation"]["id"], 1)
     assert [reply["status"] for reply in first] == ["failed", "interrupted", "stopped"]
-    for reply, what, more in (
+    for reply, action, more in (
         (first[0], "retry", {"without": [notes["id"]]}),
         (first[1], "continue", {}),
     ):
-        again = await ann.post(f"/api/messages/{reply['id']}/{what}", {"id": new_id()} | more, expect=202)
-        await ann.ended(again["turn"]["id"])
+        second_turn = await ann.post(
+            f"/api/messages/{reply['id']}/{action}", {"id": new_id()} | more, expect=202
+        )
+        await ann.wait_for_end(second_turn["turn"]["id"])
     replies = await ann.replies(opened["conversation"]["id"], 1)
     assert len(replies) == 5
     for reply in replies:
-        assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["status"]
+        assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply), reply["status"]
 
 
 @pytest.mark.parametrize("effort", ["off", "low", "medium", "high"])
-async def test_so_can_one_that_was_told_how_much_to_think(
+async def test_a_receipt_rebuilds_the_thinking_effort_of_a_request(
     ann: Person, upstream: Upstream, environ: dict[str, str], effort: str
 ) -> None:
-    able = [key for key in VOICES | SWITCHED if effort in await efforts(ann, key)]
-    assert able, effort
-    replies = await ann.hear("Well?", voices=[{"model": key, "effort": effort} for key in able])
+    keys = [key for key in VOICES | SWITCHED if effort in await efforts_of(ann, key)]
+    assert keys, effort
+    replies = await ann.ask_and_wait("Well?", voices=[{"model": key, "effort": effort} for key in keys])
     for reply in replies:
         assert reply["voice"]["effort"] == effort
-        assert await sent_again(ann, reply, environ) in requests(upstream, reply)
+        assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply)
 
 
-async def efforts(person: Person, key: str) -> list[str]:
+def is_reply_with(status: str, item: Item) -> bool:
+    return is_reply(item) and item["value"]["status"] == status
+
+
+async def efforts_of(person: Person, key: str) -> list[str]:
     models = (await person.get("/api/models"))["items"]
     return next(list(model["efforts"]) for model in models if model["key"] == key)
 
 
-async def test_so_can_what_is_asked_again_in_a_branch_or_of_another_table(
+async def test_a_receipt_rebuilds_requests_of_branches_summaries_and_replays(
     ann: Person, upstream: Upstream, environ: dict[str, str]
 ) -> None:
     upstream.says("Words.")
-    [first] = await ann.hear("Tea?", CHAT)
-    here = first["conversation_id"]
-    about = {"reply_to_id": first["id"], "quotes": [{"message_id": first["id"], "text": "Words"}]}
-    await ann.hear("Sure?", CHAT, conversation_id=here, **about)
-    tried = await ann.post(f"/api/messages/{first['id']}/retry", {"id": new_id()}, expect=202)
-    await ann.ended(tried["turn"]["id"])
-    branch = tried["conversation"]["id"]
-    assert branch != here, "an earlier round is asked again in a branch"
-    told = {"id": new_id(), "voice": {"model": CLAUDE}}
-    back = await ann.post(f"/api/conversations/{branch}/bring-back", told, expect=202)
-    await ann.ended(back["turn"]["id"])
-    begun = await replayed(ann, here, voices=[{"model": GEMINI}])
-    assert (await over(ann, begun["conversation"]["id"]))["state"] == "complete"
-    lines = (here, branch, begun["conversation"]["id"])
-    replies = {reply["id"]: reply for line in lines for reply in await everything_said(ann, line)}
+    [first] = await ann.ask_and_wait("Tea?", CHAT)
+    source = first["conversation_id"]
+    references = {"reply_to_id": first["id"], "quotes": [{"message_id": first["id"], "text": "Words"}]}
+    await ann.ask_and_wait("Sure?", CHAT, conversation_id=source, **references)
+    retry = await ann.post(f"/api/messages/{first['id']}/retry", {"id": new_id()}, expect=202)
+    await ann.wait_for_end(retry["turn"]["id"])
+    branch = retry["conversation"]["id"]
+    assert branch != source, "an earlier round is asked again in a branch"
+    body = {"id": new_id(), "voice": {"model": CLAUDE}}
+    summary = await ann.post(f"/api/conversations/{branch}/bring-back", body, expect=202)
+    await ann.wait_for_end(summary["turn"]["id"])
+    replay = await start_replay(ann, source, voices=[{"model": GEMINI}])
+    assert (await wait_for_replay(ann, replay["conversation"]["id"]))["state"] == "complete"
+    conversations = (source, branch, replay["conversation"]["id"])
+    replies = {
+        reply["id"]: reply for conversation in conversations for reply in await all_replies(ann, conversation)
+    }
     assert len(replies) == 7
     for reply in replies.values():
-        assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["content"]
+        assert await rebuilt_body(ann, reply, environ) in request_bodies(upstream, reply), reply["content"]
 
 
-async def everything_said(person: Person, conversation_id: str) -> list[dict[str, Any]]:
-    return [m for r in await rounds(person, conversation_id) for m in r["messages"] if m["voice"]]
+async def all_replies(person: Person, conversation_id: str) -> list[dict[str, Any]]:
+    return [m for r in await stored_rounds(person, conversation_id) for m in r["messages"] if m["voice"]]
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("builtin")
 @needs_weights
-async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_again(tmp_path: Path) -> None:
-    """Nobody stands between us and its process; but it tells how much of a prompt it has read before."""
+async def test_a_receipt_rebuilds_the_prompt_of_the_built_in_model(tmp_path: Path) -> None:
+    """Its requests cannot be recorded, but it reports how much of a prompt is cached."""
     model_downloads.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
     model_downloads.folder(tmp_path).symlink_to(model_downloads.folder(HOME))
     async with running(tmp_path, {}) as world:
-        ann = await world.first("Ann")
+        ann = await world.set_up("Ann")
         opened = await ann.ask("What is the capital of France?", SMOLLM2.key)
-        here = opened["conversation"]["id"]
-        await ann.put(f"/api/conversations/{here}/title", {"title": "France"})  # so that no job asks for one
-        async for _ in ann.follow(opened["turn"]["id"]):  # as long as it takes: it is slow where others work
+        conversation_id = opened["conversation"]["id"]
+        await ann.put(
+            f"/api/conversations/{conversation_id}/title", {"title": "France"}
+        )  # so that no job writes a title
+        async for _ in ann.follow(opened["turn"]["id"]):  # no timeout: the model is slow on a busy machine
             pass
-        [reply] = await ann.replies(here, 1)
+        [reply] = await ann.replies(conversation_id, 1)
         receipt = from_plain(Receipt, await ann.get(f"/api/messages/{reply['id']}/receipt"))
-        again = await counted(world.tertulia, rebuild(receipt))
-        assert again.input_tokens == reply["usage"]["input_tokens"]
-        assert again.cached_tokens == again.input_tokens - 1, "the last token is always read anew"
+        count = await count_tokens(world.tertulia, rebuild(receipt))
+        assert count.input_tokens == reply["usage"]["input_tokens"]
+        assert count.cached_tokens == count.input_tokens - 1, "the last token is never taken from the cache"
 
 
-async def counted(tertulia: Tertulia, prompt: Prompt) -> TokenCount:
-    """What its process counts, asked for one more token."""
+async def count_tokens(tertulia: Tertulia, prompt: Prompt) -> TokenCount:
+    """The token count that its process reports for this prompt."""
     async with aclosing(tertulia.dependencies.providers.stream(ModelRequest(SMOLLM2, prompt, 1))) as pieces:
         [count] = [piece.count async for piece in pieces if isinstance(piece, Completed)]
     return count
 
 
-def requests(upstream: Upstream, reply: dict[str, Any]) -> list[dict[str, Any]]:
+def request_bodies(upstream: Upstream, reply: dict[str, Any]) -> list[dict[str, Any]]:
     model = reply["voice"]["model"].partition(":")[2]
-    return [seen.body for seen in upstream.requests if seen.model == model]
+    return [request.body for request in upstream.requests if request.model == model]
 
 
-async def sent_again(person: Person, reply: dict[str, Any], environ: dict[str, str]) -> dict[str, Any]:
-    """What would go over the wire if the receipt were all one had, with the pictures by their hash."""
+async def rebuilt_body(person: Person, reply: dict[str, Any], environ: dict[str, str]) -> dict[str, Any]:
+    """The request body that the dialect makes from the receipt alone."""
     receipt = from_plain(Receipt, await person.get(f"/api/messages/{reply['id']}/receipt"))
     model = person.world.tertulia.dependencies.providers.find(receipt.model)
     assert model is not None
     is_outline = reply["step"] == "outline" and model.abilities.structured
     prompt = rebuild(receipt)
-    shown = {one.content_hash: PHOTO for message in prompt.messages for one in message.pictures}
+    pictures = {picture.content_hash: PHOTO for message in prompt.messages for picture in message.pictures}
     schema = OUTLINE_SCHEMA if is_outline else None
     call = ModelRequest(
-        model, prompt, output_limit(model), schema=schema, pictures=shown, effort=receipt.effort
+        model, prompt, output_limit(model), schema=schema, pictures=pictures, effort=receipt.effort
     )
-    at = next(one for one in endpoints.from_environment(environ) if one.provider == model.provider)
+    endpoint = next(
+        picture for picture in endpoints.from_environment(environ) if picture.provider == model.provider
+    )
     dialect = import_module(DIALECT_MODULES[(VOICES | SWITCHED)[model.key]])  # type: ignore[index]
-    body: dict[str, Any] = json.loads(dialect.request(call, at).body)
+    body: dict[str, Any] = json.loads(dialect.request(call, endpoint).body)
     return body

@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.patience import soon
+from tests.patience import TimedEvent, soon
 from tests.upstream.dialects import Dialect, Usage, dialect_of
 
 # --- steps of a script -------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def words(text: str) -> list[str]:
 
 
 @dataclass
-class Seen:
+class RecordedRequest:
     """A recorded request, and how the client ended it."""
 
     path: str
@@ -181,9 +181,9 @@ class Seen:
     body: dict[str, Any]
     model: str
     connection: int
-    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: TimedEvent = field(default_factory=TimedEvent)
     """Set when the client disconnects before the script is over."""
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    over: TimedEvent = field(default_factory=TimedEvent)
     """Set when the script is over or the client has disconnected."""
 
 
@@ -192,7 +192,7 @@ class Seen:
 
 class Upstream:
     def __init__(self) -> None:
-        self.requests: list[Seen] = []
+        self.requests: list[RecordedRequest] = []
         self._scripts: dict[str | None, list[Script]] = {}
         self._request_arrived = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -212,7 +212,7 @@ class Upstream:
         """Sets the scripts of the next requests, in order. The last one repeats."""
         self._scripts[model] = list(scripts)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Removes all recorded requests and scripts."""
         self.requests.clear()
         self._scripts.clear()
@@ -239,10 +239,10 @@ class Upstream:
     # requests
 
     @property
-    def last(self) -> Seen:
+    def last(self) -> RecordedRequest:
         return self.requests[-1]
 
-    async def heard(self, count: int = 1) -> Seen:
+    async def wait_for_request(self, count: int = 1) -> RecordedRequest:
         """Waits until this many requests have arrived and returns the last of them."""
         async with soon(), self._request_arrived:
             await self._request_arrived.wait_for(lambda: len(self.requests) >= count)
@@ -282,7 +282,7 @@ class Upstream:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         if target.startswith("/_"):
             return await self._control(method, target, body, writer)
-        request = Seen(target, headers, json.loads(body or b"{}"), "", number)
+        request = RecordedRequest(target, headers, json.loads(body or b"{}"), "", number)
         dialect = dialect_of(target, request.body)
         request.model = dialect.model
         script = self._script(request, dialect)
@@ -291,7 +291,7 @@ class Upstream:
             self._request_arrived.notify_all()
         return await Performance(writer, request, dialect).watched(script, reader)
 
-    def _script(self, request: Seen, dialect: Dialect) -> Script:
+    def _script(self, request: RecordedRequest, dialect: Dialect) -> Script:
         scripts = self._scripts.get(request.model) or self._scripts.get(None)
         if not scripts and request.path.endswith("/embeddings"):
             return vectors(self.embeds(text) for text in request.body["input"])
@@ -340,7 +340,7 @@ def script_of(command: dict[str, Any]) -> Script:
 class Performance:
     """Plays one script to one client."""
 
-    def __init__(self, writer: asyncio.StreamWriter, request: Seen, dialect: Dialect) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, request: RecordedRequest, dialect: Dialect) -> None:
         self._writer = writer
         self._request = request
         self._dialect = dialect

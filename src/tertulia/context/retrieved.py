@@ -208,7 +208,10 @@ def _location(hit: Hit) -> SourceLocation:
     location = hit.location
     if hit.source_type is Source.FILE:
         return SourceLocation(location.path, location.start_line, location.end_line)
-    return SourceLocation(conversation_title=hit.title, round_number=location.round_number)
+    author = hit.heading.rpartition(", ")[0]  # the name that people know: a blind round has letters
+    return SourceLocation(
+        conversation_title=hit.title, round_number=location.round_number, speaker=author or None
+    )
 
 
 def _text(hit: Hit) -> str:

@@ -120,7 +120,7 @@ class SourceLocation:
     round_number: int | None = None
     """The round of the other conversation."""
     speaker: str | None = None
-    """The voice that wrote a reply, or whose persona has the instructions."""
+    """The person or voice that wrote the text, or whose persona has the instructions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ async def test_a_server_that_stops_while_it_reads_files_leaves_none_open(tmp_pat
     for pauses in range(0, 60, 15):
         with nothing_left_open():
             async with running(tmp_path / str(pauses), {}) as world:
-                ada = await world.first("Ada")
+                ada = await world.set_up("Ada")
                 for n in range(3):
                     await ada.upload(f"{n}.md", f"# {n}\n".encode())
                     await ada.upload(f"{n}.bin", LARGE + bytes([n]))

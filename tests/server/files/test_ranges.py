@@ -28,7 +28,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 async def ada(world: World) -> Person:
-    return await world.first("Ada")
+    return await world.set_up("Ada")
 
 
 async def addresses(ada: Person, content: bytes) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ async def test_head_returns_the_headers_of_a_file_without_its_content(ada: Perso
 
 
 async def test_a_conditional_request_reveals_nothing_of_a_foreign_file(world: World, ada: Person) -> None:
-    bob = await world.another(ada, "Bob")
+    bob = await world.create_account(ada, "Bob")
     for where in await addresses(ada, SMALL):
         tag = (await ada.client.get(where)).headers["etag"]
         for method in ("GET", "HEAD"):

@@ -86,10 +86,11 @@ export function fileName(location: SourceLocation | null): string {
   return `${path}:${to === null || from === to ? from : `${from}-${to}`}`;
 }
 
-/** "Trains, round 2", "round 2"; empty if it is no other conversation. */
+/** "Trains, round 2, Sam", "round 2"; empty if it is no other conversation. */
 export function otherConversation(location: SourceLocation | null): string {
   if (location?.conversation_title == null) return '';
-  return [location.conversation_title, `round ${location.round_number}`].filter(Boolean).join(', ');
+  const { conversation_title, round_number, speaker } = location;
+  return [conversation_title, `round ${round_number}`, speaker].filter(Boolean).join(', ');
 }
 
 /** "docs/plan.md:3-9", "photo.png", "round 3, Beta", "what round 2 quotes", "the search" */

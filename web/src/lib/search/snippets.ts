@@ -1,5 +1,4 @@
 /** Snippets: the text of a hit, cut where the query matches. */
-/** What was found, cut where it matches. */
 import type { Hit, Span } from '$lib/api/types';
 import { MATCHES } from '$lib/format/reasons';
 import { plainCut } from '$lib/markdown/plainText';
