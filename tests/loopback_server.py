@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tertulia import settings
-from tertulia.cli import complain
+from tertulia.cli import print_error
 from tertulia.cli.serve import run
 from tertulia.core.errors import TertuliaError
 from tertulia.providers.egress import LOOPBACK_ONLY
@@ -17,5 +17,5 @@ if __name__ == "__main__":
     try:
         run(settings.read(os.environ), os.environ, LOOPBACK_ONLY)
     except TertuliaError as error:
-        complain(error)
+        print_error(error)
         sys.exit(1)
