@@ -96,7 +96,7 @@ async def test_an_attached_text_and_picture_are_shown_in_every_window(
     await receipt.get_by_role("button", name="rota.md attached", exact=True).click()
     await expect(receipt.get_by_role("group", name="Text of rota.md")).to_contain_text("with Mateo")
     omitted = receipt.get_by_role("list", name="Left out").get_by_role("listitem")
-    await expect(omitted.filter(has_text="sea.png")).to_contain_text("no_vision")
+    await expect(omitted.filter(has_text="sea.png")).to_contain_text("this model cannot see images")
     await page.keyboard.press("Escape")
 
     second_window = ConversationWithFiles(await windows.open(sam, f"/c/{conversation.id}"))
