@@ -184,7 +184,7 @@ async def test_cancelling_a_thread_that_reads_an_upload_leaves_no_file_open(blob
     async def read_in_thread() -> None:
         async with blobs.receive() as upload:
             await write_all(upload, LARGE)
-            await upload.look(partial(read_late, upload))
+            await upload.run_in_thread(partial(read_late, upload))
 
     def read_late(upload: BlobUpload) -> None:
         has_begun.set()

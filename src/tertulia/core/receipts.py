@@ -32,7 +32,7 @@ class SegmentReason(StrEnum):
     PROJECT = "project"
     PROJECT_INSTRUCTIONS = "project_instructions"
     PROVIDER_ADVICE = "provider_advice"
-    """What the models of this provider can do."""
+    """Advice on the abilities of the models of this provider."""
     FILE_LIST = "file_list"
     PARTIAL_FILE_LIST = "partial_file_list"
     """The list of the project's files, as many as fit."""

@@ -44,7 +44,7 @@ class DeltaBatch:
     after: int
     """The number of the delta before the first of these."""
     texts: tuple[str, ...]
-    """One text for each delta, so that all nodes number them alike."""
+    """Keeps each delta as its own text, so that all nodes number them alike."""
     is_thought: bool
 
 

@@ -247,7 +247,7 @@ def _opening_turn(tx: Tx, actor: Actor, turn: Turn) -> Turn | None:
 
 
 def _excluded_before(tx: Tx, actor: Actor, turn: Turn) -> frozenset[str]:
-    """What was excluded from the beginning of a reply stays excluded when the reply is continued."""
+    """Ids of what the beginning of a reply excluded; a continued reply excludes the same."""
     if turn.purpose is not Purpose.CONTINUE or turn.message_id is None:
         return frozenset()
     try:

@@ -158,7 +158,7 @@ class Uploads:
 
 
 async def stage(path: str, upload: BlobUpload, refer: Refer[T]) -> StagedFile[T]:
-    kind = await upload.look(lambda: mime_of(path, upload.head, upload.file))
+    kind = await upload.run_in_thread(lambda: mime_of(path, upload.head, upload.file))
     return StagedFile(upload, Content(upload.hash, upload.size_bytes, kind), refer)
 
 

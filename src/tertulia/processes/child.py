@@ -80,7 +80,7 @@ def spawn(program: Program) -> Process:
 
 
 class ChildProcess:
-    """One run of a program. It may be stopped at any time, even while it starts, and cannot be restarted."""
+    """A single run of a program. It may be stopped at any time, even while it starts, and never restarts."""
 
     def __init__(self, program: Program, get_clock: GetClock, spawn: Spawn = spawn) -> None:
         self._program = program

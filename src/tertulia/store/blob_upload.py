@@ -61,7 +61,7 @@ class BlobUpload:
         """Ends the upload: computes the hash and syncs a large one to disk."""
         await to_completion(asyncio.to_thread(self._finish))
 
-    async def look(self, work: Callable[[], T]) -> T:
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Runs a function that reads the file in a thread; waits for the thread even when cancelled."""
         return await to_completion(asyncio.to_thread(work))
 

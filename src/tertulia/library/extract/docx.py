@@ -9,18 +9,18 @@ from typing import BinaryIO
 from tertulia.core.files import FileLimits
 from tertulia.library.extract import csv_text
 from tertulia.library.extract.ooxml import XmlHandler, opened
-from tertulia.library.extract.sax import heard
+from tertulia.library.extract.sax import parse_xml
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("word/document.xml")
         with package.part(main) as part:
-            yield from heard(part, ParagraphsParser())
+            yield from parse_xml(part, ParagraphsParser())
         for notes in ("word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"):
             if package.has(notes):
                 with package.part(notes) as part:
-                    yield from heard(part, ParagraphsParser())
+                    yield from parse_xml(part, ParagraphsParser())
 
 
 class ParagraphsParser(XmlHandler):

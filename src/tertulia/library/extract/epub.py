@@ -23,11 +23,11 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 def _chapters(package: Package) -> list[str]:
     container = ContainerParser()
-    package.tell("META-INF/container.xml", container)
+    package.parse_part("META-INF/container.xml", container)
     if not container.book_path:
         raise Unreadable("This EPUB is damaged: its table of contents is missing.")
     book = BookParser()
-    package.tell(container.book_path, book)
+    package.parse_part(container.book_path, book)
     folder = posixpath.dirname(container.book_path)
     names = (book.items.get(id, "") for id in book.spine)
     paths = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names if name]

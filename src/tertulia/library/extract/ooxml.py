@@ -14,7 +14,7 @@ from typing import BinaryIO
 from tertulia.core.files import FileLimits
 from tertulia.library import zip_safety
 from tertulia.library.extract.errors import Unreadable
-from tertulia.library.extract.sax import XmlListener, heard
+from tertulia.library.extract.sax import XmlListener, parse_xml
 
 
 class Package:
@@ -34,10 +34,10 @@ class Package:
         with self._archive.open(self._names[name.lower()]) as file:
             yield file  # type: ignore[misc]
 
-    def tell(self, name: str, listener: XmlListener) -> None:
+    def parse_part(self, name: str, listener: XmlListener) -> None:
         """Parses a whole part for a handler that yields no text but stores what it needs."""
         with self.part(name) as file:
-            for _ in heard(file, listener):
+            for _ in parse_xml(file, listener):
                 pass
 
     def relations(self, name: str) -> dict[str, str]:
@@ -47,7 +47,7 @@ class Package:
         if not self.has(rels_name):
             return {}
         relations = RelationsParser(folder)
-        self.tell(rels_name, relations)
+        self.parse_part(rels_name, relations)
         return relations.targets
 
     def main(self, usual: str) -> str:

@@ -8,14 +8,14 @@ from typing import BinaryIO
 from tertulia.core.files import FileLimits
 from tertulia.library.extract import csv_text
 from tertulia.library.extract.ooxml import Package, XmlHandler, opened
-from tertulia.library.extract.sax import RELATION, heard
+from tertulia.library.extract.sax import RELATION, parse_xml
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("ppt/presentation.xml")
         slides = SlidesParser()
-        package.tell(main, slides)
+        package.parse_part(main, slides)
         relations = package.relations(main)
         names = [relations[id] for id in slides.ids if package.has(relations.get(id, ""))]
         for number, name in enumerate(names, start=1):
@@ -26,11 +26,11 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 def _slide(package: Package, name: str) -> Iterator[str]:
     with package.part(name) as part:
-        yield from heard(part, SlideTextParser())
+        yield from parse_xml(part, SlideTextParser())
     for notes in package.relations(name).values():
         if "notesslides/" in notes.lower() and package.has(notes):
             with package.part(notes) as part:
-                notes_text = "".join(heard(part, SlideTextParser(is_notes=True)))
+                notes_text = "".join(parse_xml(part, SlideTextParser(is_notes=True)))
             if notes_text.strip():
                 yield f"Notes: {notes_text}"
 

@@ -23,7 +23,7 @@ class XmlListener(Protocol):
     def take(self) -> list[str]: ...
 
 
-def heard(file: BinaryIO, listener: XmlListener) -> Iterator[str]:
+def parse_xml(file: BinaryIO, listener: XmlListener) -> Iterator[str]:
     """Parses the file and yields the text that the handler extracts, while the file is being read."""
     parser = _parser(listener)
     try:

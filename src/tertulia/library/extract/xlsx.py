@@ -12,7 +12,7 @@ from tertulia.core.files import FileLimits
 from tertulia.library.extract import csv_text
 from tertulia.library.extract.errors import Unreadable
 from tertulia.library.extract.ooxml import Package, XmlHandler, opened
-from tertulia.library.extract.sax import RELATION, heard
+from tertulia.library.extract.sax import RELATION, parse_xml
 
 STRINGS_LIMIT = 40 << 20
 """The maximum number of characters in a workbook's shared strings."""
@@ -24,7 +24,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("xl/workbook.xml")
         book = WorkbookParser()
-        package.tell(main, book)
+        package.parse_part(main, book)
         relations = package.relations(main)
         strings = _shared_strings(package, relations)
         styles = _styles(package)
@@ -32,7 +32,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
             if package.has(relations.get(id, "")):
                 yield f"## {name}\n\n"
                 with package.part(relations[id]) as part:
-                    yield from heard(part, SheetParser(strings, styles.times, book.uses_1904_dates))
+                    yield from parse_xml(part, SheetParser(strings, styles.times, book.uses_1904_dates))
                 yield "\n"
 
 
@@ -55,7 +55,7 @@ def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
     name = next((path for path in relations.values() if path.lower().endswith("sharedstrings.xml")), "")
     strings = StringsParser()
     if name and package.has(name):
-        package.tell(name, strings)
+        package.parse_part(name, strings)
     return strings.found
 
 
@@ -96,7 +96,7 @@ class StringsParser(XmlHandler):
 def _styles(package: Package) -> StylesParser:
     styles = StylesParser()
     if package.has("xl/styles.xml"):
-        package.tell("xl/styles.xml", styles)
+        package.parse_part("xl/styles.xml", styles)
     return styles
 
 

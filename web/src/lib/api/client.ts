@@ -19,7 +19,7 @@ export class ApiError extends Error {
 
 let whenSignedOut: () => void = () => undefined;
 
-/** Called once, by the house: any 401 outside the door ends the session here too. */
+/** Registers what to do when any request outside the sign-in pages is answered with 401. The store calls it once. */
 export function onSignedOut(run: () => void): void {
   whenSignedOut = run;
 }
