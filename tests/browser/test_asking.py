@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FloatRect, Page, expect
 
 from tests.browser.conversation_page import ConversationPage, reply_in_parts, stored_replies
 from tests.browser.windows import Windows
@@ -130,3 +130,45 @@ async def test_each_reply_shows_its_tokens_cost_and_time(
     await expect(conversation.rounds).to_contain_text(f"${paid:.4f}")
     await windows.close()
     windows.must_have_no_problems()
+
+
+TEXTS_BY_LINE = """meter => {
+    const lines = new Map();
+    for (const span of meter.querySelectorAll('span')) {
+        const range = document.createRange();
+        range.selectNodeContents(span);
+        const { left, right, top, bottom } = range.getBoundingClientRect();
+        lines.set(top, [...(lines.get(top) ?? []), { left, right, top, bottom }]);
+    }
+    return [...lines.values()];
+}"""
+
+
+async def test_no_separator_hangs_at_either_end_of_a_wrapped_line_of_figures(
+    page: Page, upstream: Upstream
+) -> None:
+    upstream.says("Done.", usage=Usage(12_345, 0, 678, 0))
+    conversation = ConversationPage(page)
+    await conversation.seat("Alpha")
+    await conversation.ask("How much was that?")
+    await expect(conversation.reply("Alpha", "finished")).to_be_visible()
+    meter = conversation.reply("Alpha").locator("footer .meter")
+    await meter.evaluate("meter => (meter.style.flex = '0 0 150px')")
+    lines = await meter.evaluate(TEXTS_BY_LINE)
+    assert [len(line) for line in lines][0] == 2
+    assert len(lines) > 1
+    first, second = lines[0]
+    gap = strip(first, first["right"], second["left"])
+    ends = [strip(line[0], line[0]["left"] - 14, line[0]["left"]) for line in lines]
+    ends += [strip(line[-1], line[-1]["right"], line[-1]["right"] + 14) for line in lines]
+    shown = [await page.screenshot(clip=area) for area in (gap, *ends)]
+    await meter.evaluate("meter => (meter.style.visibility = 'hidden')")
+    blank = [await page.screenshot(clip=area) for area in (gap, *ends)]
+    assert shown[0] != blank[0], "no separator between two figures of one line"
+    assert shown[1:] == blank[1:]
+
+
+def strip(text: dict[str, float], left: float, right: float) -> FloatRect:
+    """The area beside a text, from one edge to another, without the pixels of the text itself."""
+    top, bottom = text["top"], text["bottom"]
+    return {"x": left + 1, "y": top, "width": right - left - 2, "height": bottom - top}

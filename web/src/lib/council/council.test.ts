@@ -59,6 +59,11 @@ function persona(id: string, hue: number): Persona {
   };
 }
 
+function personaWith(key: string): Persona {
+  const plain = persona('P', 4);
+  return { ...plain, character: { ...plain.character, model: key } };
+}
+
 describe('how much each at the table thinks', () => {
   const invitable = {
     models: [model('a:one', { efforts: ['low', 'high'] }), model('b:two')],
@@ -300,13 +305,28 @@ describe('the minds one can invite', () => {
     const { groups } = named('', models, [persona('P', 4)]);
     expect(groups[0]).toMatchObject({
       name: 'Personas',
-      items: [{ name: 'Persona P', about: 'delta', hue: 4, canCome: true, mind: ofPersona('P') }],
+      items: [{ name: 'Persona P', about: 'uses delta', hue: 4, canCome: true, mind: ofPersona('P') }],
     });
     expect(groups[1]!.name).toBe('B');
     expect(named('', [], [persona('P', 4)]).rest[0]).toMatchObject({
       canCome: false,
       about: 'not available: no model is ready yet',
     });
+  });
+
+  it('say why another model answers for a persona', () => {
+    const { groups } = named('', models, [personaWith('a:alpha')]);
+    expect(groups[0]!.items[0]!.about).toBe('uses delta (alpha is not available)');
+  });
+
+  it('have a persona that the demo answers for last, as they have the demo', () => {
+    const demo = model('z:small', { is_demo: true });
+    const isDemo = (some: Model[]) =>
+      named('', some, [personaWith('a:alpha')]).groups[0]!.items.map((item) => item.isDemo);
+    expect(isDemo([models[0]!, demo])).toEqual([true]);
+    expect(isDemo([...models, demo])).toEqual([false]);
+    const ofDemo = named('', [demo, model('b:beta')], [personaWith('z:small')]);
+    expect(ofDemo.groups.map((group) => group.name)).toEqual(['B', 'Personas', 'Z']);
   });
 
   it('are one list while something is typed, an exact name first', () => {

@@ -5,6 +5,7 @@
 import type { Model, Persona } from '$lib/api/types';
 import { TIERS } from '$lib/models/tiers';
 import { factsOf, keyOf, ofModel, ofPersona, typicalCost, type Mind } from './minds';
+import { personaModelText } from './personaModel';
 import { speakerFor, type Invitable } from './table';
 
 export interface PickerEntry {
@@ -12,11 +13,11 @@ export interface PickerEntry {
   /** The same word for the same mind. */
   key: string;
   name: string;
-  /** Who speaks for it, or what it is; or why it cannot come. */
+  /** The model that answers for a persona, or the facts of a model; or why it cannot be asked. */
   about: string;
   cost: string;
   canCome: boolean;
-  /** It only shows that everything works: nobody gets it without asking for it. */
+  /** The demo answers: nobody gets it without asking for it. */
   isDemo: boolean;
   /** The colour a persona is known by. */
   hue: number | null;
@@ -123,10 +124,10 @@ function ofOne({ id, character }: Persona, models: Model[]): Candidate {
       mind,
       key: keyOf(mind),
       name: character.name,
-      about: speaker?.display_name ?? 'not available: no model is ready yet',
+      about: personaModelText({ character }, models),
       cost: speaker ? typicalCost(speaker) : '',
       canCome: speaker !== undefined,
-      isDemo: false,
+      isDemo: speaker?.is_demo ?? false,
       hue: character.hue,
       glyph: character.glyph,
     },

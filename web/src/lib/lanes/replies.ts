@@ -65,9 +65,11 @@ function hasDeclined(version: Version): boolean {
   return version.state === 'failed' && failureText(version.message.failure, '').isCalm;
 }
 
-/** "The Sage, claude-sonnet-4, finished" */
-export function describe(name: string, model: string, version: Version): string {
-  return [name, model.slice(model.indexOf(':') + 1), stateWords(version)].filter(Boolean).join(', ');
+/** "The Sage, claude-sonnet-4, finished"; with a provider "GPT-4o 2, OpenRouter, gpt-4o, finished". */
+export function describe(name: string, model: string, version: Version, provider: string = ''): string {
+  return [name, provider, model.slice(model.indexOf(':') + 1), stateWords(version)]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** "Connection lost after 49 words." */

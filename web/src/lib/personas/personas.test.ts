@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { blank, canChange, gistOf, nameFault, whyNot } from './personas';
+import { blank, canChange, gistOf, nameFault } from './personas';
 
 describe('a persona', () => {
   it('has a name that can be written with an @', () => {
@@ -33,13 +33,5 @@ describe('a persona', () => {
     expect(gistOf('Looks for 2.5 things. Then rests.')).toBe('Looks for 2.5 things.');
     expect(gistOf(' No end ')).toBe('No end');
     expect(gistOf('# Role\n\n**Never** rename my_var.')).toBe('Role.');
-  });
-
-  it('says why its own model does not answer for it', () => {
-    expect(whyNot({ unavailable_reason: "Set OPENAI_API_KEY to use OpenAI's models." })).toBe('has no key');
-    expect(whyNot({ unavailable_reason: 'Run `tertulia models pull smollm2` to fetch it.' })).toBe(
-      'is not available',
-    );
-    expect(whyNot(undefined)).toBe('is unknown');
   });
 });

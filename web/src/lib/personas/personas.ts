@@ -34,12 +34,6 @@ export function canChange(
   return role !== undefined && role !== 'viewer';
 }
 
-/** Why a persona's own model does not answer for it: "has no key". */
-export function whyNot(model: Pick<Model, 'unavailable_reason'> | undefined): string {
-  if (!model) return 'is unknown';
-  return /key/i.test(model.unavailable_reason ?? '') ? 'has no key' : 'is not available';
-}
-
 /** Its first sentence, for a card. */
 export function gistOf(instructions: string): string {
   const words = plainText(instructions, FIRST_WORDS);
