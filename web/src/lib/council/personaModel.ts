@@ -1,9 +1,9 @@
 /** The model that answers for a persona, as a sentence: its own, or another and why. */
-import type { Model, Persona } from '$lib/api/types';
+import type { ModelView, Persona } from '$lib/api/types';
 import { nameOf, speakerFor } from './table';
 
 /** "Claude Sonnet 4.6", or "uses GPT-6.1 Sol (Claude Sonnet 4.6 has no key)". */
-export function personaModelText({ character }: Pick<Persona, 'character'>, models: Model[]): string {
+export function personaModelText({ character }: Pick<Persona, 'character'>, models: ModelView[]): string {
   const speaker = speakerFor({ character }, models);
   if (!speaker) return 'not available: no model is ready yet';
   if (speaker.key === character.model) return speaker.display_name;
@@ -13,7 +13,7 @@ export function personaModelText({ character }: Pick<Persona, 'character'>, mode
 }
 
 /** Why a persona's own model does not answer for it: "has no key". */
-function whyNot(model: Model | undefined): string {
+function whyNot(model: ModelView | undefined): string {
   if (!model) return 'is unknown';
   return /key/i.test(model.unavailable_reason ?? '') ? 'has no key' : 'is not available';
 }
