@@ -30,6 +30,14 @@ describe('the model of a persona', () => {
     expect(text('', [sol])).toBe('uses Sol');
   });
 
+  it('is named with its provider when both models have one name', () => {
+    const [here, there] = [
+      { ...sol, provider_name: 'Azure' },
+      { ...keyless, display_name: 'Sol', provider_name: 'OpenAI' },
+    ];
+    expect(text('b:sonnet', [here, there])).toBe('uses Azure Sol (OpenAI Sol has no key)');
+  });
+
   it('is missing while no model is ready', () => {
     expect(text('b:sonnet', [keyless])).toBe('not available: no model is ready yet');
   });

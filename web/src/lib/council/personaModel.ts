@@ -9,7 +9,13 @@ export function personaModelText({ character }: Pick<Persona, 'character'>, mode
   if (speaker.key === character.model) return speaker.display_name;
   if (!character.model) return `uses ${speaker.display_name}`;
   const own = models.find((model) => model.key === character.model);
-  return `uses ${speaker.display_name} (${own?.display_name ?? nameOf(character.model)} ${whyNot(own)})`;
+  const isSameName = own?.display_name === speaker.display_name;
+  return `uses ${named(speaker, isSameName)} (${own ? named(own, isSameName) : nameOf(character.model)} ${whyNot(own)})`;
+}
+
+/** "GPT-4o", or "OpenAI GPT-4o" where another model has that name. */
+function named({ display_name, provider_name }: ModelView, isRepeated: boolean): string {
+  return isRepeated ? `${provider_name} ${display_name}` : display_name;
 }
 
 /** Why a persona's own model does not answer for it: "has no key". */
