@@ -17,7 +17,7 @@ type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 
 export type Visibility = Schemas['Visibility'];
 export type Tier = Schemas['Tier'];
-export type Membership = Schemas['ProjectRole'];
+export type ProjectRole = Schemas['ProjectRole'];
 export type Step = Schemas['Step'];
 export type Layer = Schemas['Layer'];
 
@@ -39,28 +39,28 @@ export type Attachment = Whole<Schemas['Attachment']>;
 export type Quote = Whole<Schemas['Quote']>;
 export type Vote = Whole<Schemas['Vote']>;
 export type Leaderboard = Whole<Schemas['Leaderboard']>;
-export type Choice = Schemas['VoteValue'];
+export type VoteValue = Schemas['VoteValue'];
 export type Replay = Whole<Schemas['Replay']>;
 export type NewReplay = Sent<
   Schemas['NewReplay'],
   'from_round' | 'voices' | 'mode' | 'visibility' | 'chair' | 'cap_micros'
 >;
-export type Replaying = Whole<Schemas['ReplayProgress']>;
+export type ReplayProgress = Whole<Schemas['ReplayProgress']>;
 export type ReplayView = Whole<Schemas['ReplayView']>;
 export type ReplayEstimate = Whole<Schemas['ReplayEstimate']>;
 export type Outline = Whole<Schemas['Outline']>;
 export type Position = Whole<Schemas['Position']>;
 export type Ranking = Whole<Schemas['Ranking']>;
-export type Cell = Whole<Schemas['StanceCell']>;
+export type StanceCell = Whole<Schemas['StanceCell']>;
 export type Stance = Schemas['Stance'];
 export type Critique = Whole<Schemas['Critique']>;
-export type Finding = Schemas['NoteVerdict'];
+export type NoteVerdict = Schemas['NoteVerdict'];
 export type Verdict = Schemas['Verdict'];
 export type Message = Whole<Schemas['Message']>;
 export type ReadReply = Whole<Schemas['ReadReply']>;
 export type Round = Whole<Schemas['Round']>;
 export type Turn = Whole<Schemas['Turn']>;
-export type Waiting = Whole<Schemas['RetryNotice']>;
+export type RetryNotice = Whole<Schemas['RetryNotice']>;
 export type Draft = Whole<Schemas['Draft']>;
 export type Segment = Whole<Schemas['Segment']>;
 export type LeftOut = Whole<Schemas['LeftOut']>;
@@ -69,7 +69,7 @@ export type LeftOutReason = Schemas['LeftOutReason'];
 export type SourceLocation = Whole<Schemas['SourceLocation']>;
 export type Receipt = Whole<Schemas['Receipt']>;
 export type Estimate = Whole<Schemas['Estimate']>;
-export type Indexing = Schemas['IndexPhase'];
+export type IndexPhase = Schemas['IndexPhase'];
 export type FileMetadata = Whole<Schemas['FileMetadata']>;
 export type ProjectFile = Whole<Schemas['ProjectFile']>;
 export type FileVersion = Whole<Schemas['FileVersion']>;
@@ -88,17 +88,17 @@ export type ContextStrategy = Schemas['ContextStrategy'];
 export type Prices = Whole<Schemas['Prices']>;
 export type Abilities = Whole<Schemas['Abilities']>;
 /** As the picker shows it: with its provider's name, and whether it can answer. */
-export type Model = Whole<Schemas['ModelView']>;
+export type ModelView = Whole<Schemas['ModelView']>;
 
 export type Effort = Schemas['Effort'];
 
-export type Scope = Schemas['Ownership'];
-export type Character = Whole<Schemas['PersonaProfile']>;
+export type Ownership = Schemas['Ownership'];
+export type PersonaProfile = Whole<Schemas['PersonaProfile']>;
 export type Persona = Whole<Schemas['Persona']>;
 /** A model, a persona, or a persona that is to speak through a certain model. */
-export type WantedVoice = Whole<Schemas['VoiceRef']>;
+export type VoiceRef = Whole<Schemas['VoiceRef']>;
 export type SavedTable = Whole<Schemas['SavedTable']>;
-export type TableSetting = Whole<Schemas['TableSpec']>;
+export type TableSpec = Whole<Schemas['TableSpec']>;
 export type Defaults = Whole<Schemas['Defaults']>;
 export type PersonaList = Whole<Schemas['PersonaList']>;
 export type TableList = Whole<Schemas['TableList']>;
@@ -107,10 +107,10 @@ export type Tree = Whole<Schemas['Tree']>;
 export type TreeNode = Whole<Schemas['TreeNode']>;
 export type TreeRound = Whole<Schemas['TreeRound']>;
 export type Comparison = Whole<Schemas['Comparison']>;
-export type Removal = Whole<Schemas['DeletionPreview']>;
-export type MessageRemoval = Whole<Schemas['MessageDeletionPreview']>;
+export type DeletionPreview = Whole<Schemas['DeletionPreview']>;
+export type MessageDeletionPreview = Whole<Schemas['MessageDeletionPreview']>;
 
-export type Setup = Whole<Schemas['SetupState']>;
+export type SetupState = Whole<Schemas['SetupState']>;
 export type Me = Whole<Schemas['Me']>;
 export type ModelList = Whole<Schemas['ModelList']>;
 export type SessionList = Whole<Schemas['SessionList']>;
@@ -118,7 +118,7 @@ export type ConversationList = Whole<Schemas['ConversationList']>;
 export type ConversationPage = Whole<Schemas['ConversationPage']>;
 export type OlderRounds = Whole<Schemas['OlderRounds']>;
 export type ProjectPage = Whole<Schemas['ProjectPage']>;
-export type Opened = Whole<Schemas['OpenedTurn']>;
+export type OpenedTurn = Whole<Schemas['OpenedTurn']>;
 
 export type NewSetup = Sent<Schemas['NewSetup'], 'token'>;
 export type NewProject = Sent<Schemas['NewProject'], 'description' | 'instructions'>;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '$lib/api/client';
-import type { Attachment, Model, Voice } from '$lib/api/types';
+import type { Attachment, ModelView, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
 import { AttachmentQueue, type Requests } from './attachmentQueue.svelte';
 import { UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
@@ -188,7 +188,7 @@ describe('what is attached', () => {
 describe('who cannot see', () => {
   const voices = ['Alpha', 'Beta'].map((name) => ({ name, model: name }) as Voice);
   const seeing = (...who: string[]) => {
-    return (key: string) => ({ abilities: { vision: who.includes(key) } }) as Model;
+    return (key: string) => ({ abilities: { vision: who.includes(key) } }) as ModelView;
   };
   const sea = { name: 'sea.png', mime_type: 'image/png' };
 

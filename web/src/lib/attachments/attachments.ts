@@ -1,5 +1,5 @@
 /** Attachments of a message: which are pictures, and which models cannot read pictures. */
-import type { Model, Voice } from '$lib/api/types';
+import type { ModelView, Voice } from '$lib/api/types';
 
 /** As many as one message takes. */
 export const MOST = 20;
@@ -14,7 +14,7 @@ export const addressOf = (id: string, rest = '') => `/api/attachments/${id}${res
 export function blindness(
   files: { name: string; mime_type: string }[],
   voices: Voice[],
-  model: (key: string) => Model | undefined,
+  model: (key: string) => ModelView | undefined,
 ): string {
   const pictures = files.filter((file) => isPicture(file.mime_type)).map(({ name }) => name);
   const blind = voices.filter((voice) => model(voice.model)?.abilities.vision === false);

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Model, Persona } from '$lib/api/types';
+import type { ModelView, Persona } from '$lib/api/types';
 import { ofModel, ofPersona } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
 import { PLAIN } from '$lib/council/initialSetting';
 import { ComposerState } from './composerState.svelte';
 
 const model = (key: string, is_available = true) =>
-  ({ key, display_name: key.toUpperCase(), is_available, is_demo: false, tier: 'smart' }) as Model;
+  ({ key, display_name: key.toUpperCase(), is_available, is_demo: false, tier: 'smart' }) as ModelView;
 const sage = {
   id: 'sage',
   version: 2,

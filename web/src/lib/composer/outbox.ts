@@ -6,7 +6,7 @@
  *      └─▶ failed (refused: tried again or taken back by the person)
  */
 import { ApiError } from '$lib/api/client';
-import type { Attachment, NewTurn, Quote, SearchScope, Visibility, Voice, WantedVoice } from '$lib/api/types';
+import type { Attachment, NewTurn, Quote, SearchScope, Visibility, Voice, VoiceRef } from '$lib/api/types';
 import { mindOf } from '$lib/council/minds';
 import type { Seated } from '$lib/council/table';
 
@@ -162,7 +162,7 @@ function turnOf(item: Outgoing): NewTurn {
 }
 
 /** As it was wanted when it was seated; else a persona is asked for as itself and speaks through its model. */
-export function wanted(voice: Voice | Seated): WantedVoice {
+export function wanted(voice: Voice | Seated): VoiceRef {
   return 'wanted' in voice ? voice.wanted : mindOf(voice);
 }
 

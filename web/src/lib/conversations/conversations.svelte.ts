@@ -4,7 +4,7 @@
  */
 import ArchiveIcon from '@lucide/svelte/icons/archive';
 import { ApiError, request } from '../api/client';
-import type { Conversation, Removal } from '../api/types';
+import type { Conversation, DeletionPreview } from '../api/types';
 import { store } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
@@ -59,7 +59,7 @@ export function restore(conversation: Conversation): Promise<boolean> {
 /** Says first what would go with it. Resolves to whether it is gone. */
 export async function remove(conversation: Conversation): Promise<boolean> {
   try {
-    const removal = await request<Removal>('GET', `/api/conversations/${conversation.id}/removal`);
+    const removal = await request<DeletionPreview>('GET', `/api/conversations/${conversation.id}/removal`);
     const isSure = await confirm({
       title: `Delete “${titleOf(conversation)}”?`,
       body: deletionText(conversation, removal),

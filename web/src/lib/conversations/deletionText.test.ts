@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Conversation, Removal } from '../api/types';
+import type { Conversation, DeletionPreview } from '../api/types';
 import { deletionText, messageDeletionText } from './deletionText';
 
 const conversation = (title: string, parent_id: string | null = null) =>
   ({ title, parent_id }) as Conversation;
-const removal = (more: Partial<Removal>): Removal => ({
+const removal = (more: Partial<DeletionPreview>): DeletionPreview => ({
   conversations: 1,
   rounds: 0,
   replies: 0,

@@ -1,11 +1,11 @@
 /** The text of a confirmation before deleting: everything that is deleted with it, and what stays. */
-import type { Conversation, MessageRemoval, Removal } from '../api/types';
+import type { Conversation, MessageDeletionPreview, DeletionPreview } from '../api/types';
 
 const SHOWN_TITLES = 3;
 const FINAL = 'This cannot be undone.';
 
 /** "1 question and 5 replies will be deleted for everyone. This cannot be undone. …" */
-export function deletionText(conversation: Conversation, removal: Removal): string {
+export function deletionText(conversation: Conversation, removal: DeletionPreview): string {
   const { rounds, replies, conversations } = removal;
   const sentence =
     rounds + replies ? `${both(rounds, replies)} will be deleted for everyone.` : 'It is empty.';
@@ -18,7 +18,7 @@ export function deletionText(conversation: Conversation, removal: Removal): stri
 }
 
 /** "This reply and 1 other version of it will be deleted for everyone. This cannot be undone." */
-export function messageDeletionText(isQuestion: boolean, removal: MessageRemoval): string {
+export function messageDeletionText(isQuestion: boolean, removal: MessageDeletionPreview): string {
   const { rounds, replies, branches } = removal;
   const versions = counted(replies - 1, 'other version');
   const what = isQuestion

@@ -1,6 +1,6 @@
 import { mount, unmount } from 'svelte';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Model, Persona } from '$lib/api/types';
+import type { ModelView, Persona } from '$lib/api/types';
 import MindPicker from './MindPicker.svelte';
 
 const WORD = 'Models and personas are called voices.';
@@ -14,7 +14,7 @@ const model = {
   context_window: 10_000,
   prices: { input_micros: null, output_micros: null },
   is_available: true,
-} as Model;
+} as ModelView;
 const persona = { id: 'P', character: { name: 'The Sage', hue: 4, glyph: '', model: 'a:one' } } as Persona;
 
 beforeEach(() => {

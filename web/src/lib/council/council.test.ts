@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LeftOut, LeftOutReason, Model, Persona, SavedTable } from '$lib/api/types';
+import type { LeftOut, LeftOutReason, ModelView, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
 import { pickerList } from './pickerList';
 import { factsOf, ofModel, ofPersona, typicalCost } from './minds';
@@ -7,7 +7,7 @@ import { written } from './requests';
 import { initialSetting, PLAIN, type SettingSources } from './initialSetting';
 import { firstAvailable, canCome, firstTable, heldIn, seated, speakerFor } from './table';
 
-function model(key: string, change: Partial<Model> = {}): Model {
+function model(key: string, change: Partial<ModelView> = {}): ModelView {
   const [provider = '', model_id = ''] = key.split(':');
   return {
     key,
@@ -321,7 +321,7 @@ describe('the minds one can invite', () => {
 
   it('have a persona that the demo answers for last, as they have the demo', () => {
     const demo = model('z:small', { is_demo: true });
-    const isDemo = (some: Model[]) =>
+    const isDemo = (some: ModelView[]) =>
       named('', some, [personaWith('a:alpha')]).groups[0]!.items.map((item) => item.isDemo);
     expect(isDemo([models[0]!, demo])).toEqual([true]);
     expect(isDemo([...models, demo])).toEqual([false]);

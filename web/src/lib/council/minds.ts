@@ -1,10 +1,10 @@
 /** What one can ask for: a model, or a persona that answers through one. */
-import type { Model, Voice, WantedVoice } from '$lib/api/types';
+import type { ModelView, Voice, VoiceRef } from '$lib/api/types';
 import { money, tokens } from '$lib/format/numbers';
 import { TIERS } from '$lib/models/tiers';
 
 /** A model, or a persona that speaks through its model (or, both named, through another). */
-export type Mind = WantedVoice;
+export type Mind = VoiceRef;
 
 export const ofModel = (model: string): Mind => ({ model, persona_id: null, effort: null });
 export const ofPersona = (persona_id: string): Mind => ({ model: null, persona_id, effort: null });
@@ -27,12 +27,12 @@ export function timesOf(minds: Mind[]): Record<string, number> {
 }
 
 /** "local · 32k", "balanced · 128k" */
-export function factsOf(model: Model): string {
+export function factsOf(model: ModelView): string {
   return `${model.is_demo ? 'demo' : model.is_local ? 'local' : TIERS[model.tier]} · ${tokens(model.context_window)}`;
 }
 
 /** What a million words out would cost is no help; a typical reply is 700 words from a few pages. */
-export function typicalCost(model: Model): string {
+export function typicalCost(model: ModelView): string {
   const { input_micros, output_micros } = model.prices;
   if (input_micros === null || output_micros === null) return '';
   return money(Math.round((input_micros * 4_000 + output_micros * 900) / 1_000_000));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Character, Model } from '$lib/api/types';
+import type { PersonaProfile, ModelView } from '$lib/api/types';
 import { personaModelText } from './personaModel';
 
 const named = (key: string, display_name: string, unavailable_reason: string | null = null) =>
@@ -9,14 +9,14 @@ const named = (key: string, display_name: string, unavailable_reason: string | n
     tier: 'smart',
     is_available: unavailable_reason === null,
     unavailable_reason,
-  }) as Model;
+  }) as ModelView;
 
 const sol = named('a:sol', 'Sol');
 const keyless = named('b:sonnet', 'Sonnet', "Set ANTHROPIC_API_KEY to use Anthropic's models.");
 const unfetched = named('c:small', 'Small', 'Run `tertulia models pull small` to fetch it.');
 
-const text = (model: string, models: Model[]) =>
-  personaModelText({ character: { model } as Character }, models);
+const text = (model: string, models: ModelView[]) =>
+  personaModelText({ character: { model } as PersonaProfile }, models);
 
 describe('the model of a persona', () => {
   it('is named alone when it is the persona’s own', () => {
@@ -28,6 +28,14 @@ describe('the model of a persona', () => {
     expect(text('c:small', [sol, unfetched])).toBe('uses Sol (Small is not available)');
     expect(text('d:gone:7b', [sol])).toBe('uses Sol (gone:7b is unknown)');
     expect(text('', [sol])).toBe('uses Sol');
+  });
+
+  it('is named with its provider when both models have one name', () => {
+    const [here, there] = [
+      { ...sol, provider_name: 'Azure' },
+      { ...keyless, display_name: 'Sol', provider_name: 'OpenAI' },
+    ];
+    expect(text('b:sonnet', [here, there])).toBe('uses Azure Sol (OpenAI Sol has no key)');
   });
 
   it('is missing while no model is ready', () => {

@@ -2,7 +2,7 @@
  * The list of the picker: personas first, then models by who serves them; once something is typed, all in one list with
  * the best match first. What cannot be used now stands apart.
  */
-import type { Model, Persona } from '$lib/api/types';
+import type { ModelView, Persona } from '$lib/api/types';
 import { TIERS } from '$lib/models/tiers';
 import { factsOf, keyOf, ofModel, ofPersona, typicalCost, type Mind } from './minds';
 import { personaModelText } from './personaModel';
@@ -49,7 +49,7 @@ interface Candidate {
 export function pickerList({ models, personas }: Invitable, typed: string): PickerList {
   const words = typed.trim().toLowerCase();
   const repeated = repeatedNames(models);
-  const isNamed = (model: Model) => words !== '' || repeated.has(model.display_name);
+  const isNamed = (model: ModelView) => words !== '' || repeated.has(model.display_name);
   const all = [
     ...personas.map((persona) => ofOne(persona, models)),
     ...models.map((model) => itself(model, isNamed(model))),
@@ -108,14 +108,14 @@ function restName(rest: Candidate[]): string {
     : `${rest.length} more not available`;
 }
 
-function repeatedNames(models: Model[]): Set<string> {
+function repeatedNames(models: ModelView[]): Set<string> {
   const seen = new Set<string>();
   return new Set(
     models.map(({ display_name }) => display_name).filter((name) => seen.has(name) || !seen.add(name)),
   );
 }
 
-function ofOne({ id, character }: Persona, models: Model[]): Candidate {
+function ofOne({ id, character }: Persona, models: ModelView[]): Candidate {
   const mind = ofPersona(id);
   const speaker = speakerFor({ character }, models);
   const own = models.find((model) => model.key === character.model);
@@ -137,7 +137,7 @@ function ofOne({ id, character }: Persona, models: Model[]): Candidate {
   };
 }
 
-function itself(model: Model, isNamed: boolean): Candidate {
+function itself(model: ModelView, isNamed: boolean): Candidate {
   const facts = [isNamed ? model.provider_name : '', factsOf(model)].filter(Boolean).join(' · ');
   return {
     item: {
@@ -157,6 +157,6 @@ function itself(model: Model, isNamed: boolean): Candidate {
   };
 }
 
-function needsKey({ is_available, unavailable_reason }: Model): boolean {
+function needsKey({ is_available, unavailable_reason }: ModelView): boolean {
   return !is_available && /_KEY\b|\bkey\b/i.test(unavailable_reason ?? '');
 }

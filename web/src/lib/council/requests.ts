@@ -1,6 +1,6 @@
 /** Requests about saved tables and default settings. Results come by the stream. */
 import { request } from '$lib/api/client';
-import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
+import type { Defaults, SavedTable, TableSpec } from '$lib/api/types';
 import { modeNamed } from './modes';
 import type { RoundSettings } from './initialSetting';
 
@@ -26,10 +26,7 @@ export function saveDefaults(defaults: Defaults): Promise<Defaults> {
 }
 
 /** As many as the mode seats, and a chair where it has one: what was chosen for another mode is not kept. */
-export function written(
-  name: string,
-  { minds, mode, visibility, chair, brief }: RoundSettings,
-): TableSetting {
+export function written(name: string, { minds, mode, visibility, chair, brief }: RoundSettings): TableSpec {
   const { most, hasChair } = modeNamed(mode);
   const closing = hasChair ? { chair, brief } : { chair: null, brief: '' };
   return { name, mode, visibility, voices: minds.slice(0, most), ...closing };

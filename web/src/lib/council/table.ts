@@ -1,12 +1,12 @@
 /** The table before sending: assigns seats to the chosen voices as the server will. */
-import type { Conversation, Effort, Model, Persona, Voice } from '$lib/api/types';
+import type { Conversation, Effort, ModelView, Persona, Voice } from '$lib/api/types';
 import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
 
 /** Who can come. */
 export interface Invitable {
-  models: Model[];
+  models: ModelView[];
   personas: Persona[];
 }
 
@@ -112,7 +112,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
 }
 
 /** What is wanted, where the model can be told so. */
-function effortOf(wanted: Effort | null, key: string, models: Model[]): Effort | null {
+function effortOf(wanted: Effort | null, key: string, models: ModelView[]): Effort | null {
   const model = models.find((model) => model.key === key);
   return wanted && model?.efforts.includes(wanted) ? wanted : null;
 }
@@ -146,10 +146,13 @@ function placesOf(invitable: { lane: string; hue: number | null }[], taken: numb
 const STRENGTH = ['smart', 'balanced', 'fast', 'cheap'];
 
 /** The persona's own model; where it cannot answer, the one that comes closest. */
-export function speakerFor({ character }: Pick<Persona, 'character'>, models: Model[]): Model | undefined {
+export function speakerFor(
+  { character }: Pick<Persona, 'character'>,
+  models: ModelView[],
+): ModelView | undefined {
   const own = models.find((model) => model.key === character.model);
   if (own?.is_available) return own;
-  const distance = (model: Model) => [
+  const distance = (model: ModelView) => [
     Number(model.is_demo),
     Number(model.tier !== own?.tier),
     STRENGTH.indexOf(model.tier),
@@ -185,7 +188,7 @@ function isServed({ models }: Invitable): boolean {
 }
 
 /** A model of each provider; the demo model when there is no other. */
-export function firstTable(wanted: string[], models: Model[], most: number = 3): string[] {
+export function firstTable(wanted: string[], models: ModelView[], most: number = 3): string[] {
   const available = models.filter((model) => model.is_available);
   const known = wanted.filter((key) => available.some((model) => model.key === key));
   if (known.length) return known.slice(0, SEATS);

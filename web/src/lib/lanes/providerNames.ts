@@ -1,7 +1,7 @@
 /** Provider names that tell the models of a round apart where two providers have a model of the same name. */
-import type { Model, Voice } from '$lib/api/types';
+import type { ModelView, Voice } from '$lib/api/types';
 
-type Named = Pick<Model, 'key' | 'display_name' | 'provider_name'>;
+type Named = Pick<ModelView, 'key' | 'display_name' | 'provider_name'>;
 type ModelVoice = Pick<Voice, 'name' | 'model' | 'persona_id'>;
 
 /** By the key of the model; empty where no name repeats. A persona and a hidden model are known by other names. */

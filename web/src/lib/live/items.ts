@@ -14,7 +14,7 @@ import type {
   Turn,
   User,
   Vote,
-  Waiting,
+  RetryNotice,
 } from '../api/types';
 
 /** "user:<id>", "project:<id>" or "conversation:<id>" */
@@ -62,7 +62,7 @@ export type Item =
   | EventItem
   | DeltaItem
   | { type: 'draft'; value: Draft }
-  | { type: 'waiting'; id: string; value: Waiting | null }
+  | { type: 'waiting'; id: string; value: RetryNotice | null }
   | { type: 'following'; place: Topic; number: number }
   | { type: 'reset'; place: Topic }
   | { type: 'gone'; place: Topic; reason: string }

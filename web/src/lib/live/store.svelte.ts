@@ -16,7 +16,7 @@ import type {
   Draft,
   ModelList,
   Me,
-  Model,
+  ModelView,
   Persona,
   Project,
   ProjectFile,
@@ -24,7 +24,7 @@ import type {
   SavedTable,
   Session,
   SessionList,
-  Setup,
+  SetupState,
   Turn,
   User,
 } from '../api/types';
@@ -57,8 +57,8 @@ export class AppStore {
   #loadingModels: Promise<void> | null = null;
 
   access = $state.raw<Access>('starting');
-  setup = $state.raw<Setup | null>(null);
-  models = $state.raw<Model[]>([]);
+  setup = $state.raw<SetupState | null>(null);
+  models = $state.raw<ModelView[]>([]);
   /** Of the server: who answers when neither a person nor a project has chosen. */
   defaultModels = $state.raw<string[]>([]);
 
@@ -139,7 +139,7 @@ export class AppStore {
 
   async #loadSetup(): Promise<void> {
     try {
-      this.setup = await request<Setup>('GET', '/api/setup');
+      this.setup = await request<SetupState>('GET', '/api/setup');
       this.access = this.setup.needed ? 'set_up' : 'out';
     } catch {
       this.access = 'unreachable';
@@ -160,7 +160,7 @@ export class AppStore {
     return this.#loadingModels;
   }
 
-  model(key: string): Model | undefined {
+  model(key: string): ModelView | undefined {
     return this.models.find((model) => model.key === key);
   }
 

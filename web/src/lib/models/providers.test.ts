@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Model } from '../api/types';
+import type { ModelView } from '../api/types';
 import { providersOf } from './providers';
 
-const model = (provider: string, more: Partial<Model> = {}) =>
+const model = (provider: string, more: Partial<ModelView> = {}) =>
   ({
     provider,
     provider_name: provider,
@@ -10,7 +10,7 @@ const model = (provider: string, more: Partial<Model> = {}) =>
     is_available: true,
     is_local: false,
     ...more,
-  }) as Model;
+  }) as ModelView;
 
 it('lists who can answer first, then what runs here, then the rest by name', () => {
   const providers = providersOf([

@@ -1,17 +1,17 @@
 /** Models grouped by provider: available ones first, then those that run on this machine. */
-import type { Model } from '../api/types';
+import type { ModelView } from '../api/types';
 
 export interface Provider {
   id: string;
   name: string;
-  models: Model[];
+  models: ModelView[];
   available: number;
   /** Why none of them can answer, when none can. */
   reason: string | null;
 }
 
-export function providersOf(models: Model[]): Provider[] {
-  const grouped = new Map<string, Model[]>();
+export function providersOf(models: ModelView[]): Provider[] {
+  const grouped = new Map<string, ModelView[]>();
   for (const model of models) grouped.set(model.provider, [...(grouped.get(model.provider) ?? []), model]);
   return [...grouped]
     .map(([id, together]) => {

@@ -1,7 +1,7 @@
 /** What the tiers of models are called. */
-import type { Model } from '../api/types';
+import type { ModelView } from '../api/types';
 
-export const TIERS: Record<Model['tier'], string> = {
+export const TIERS: Record<ModelView['tier'], string> = {
   smart: 'smart',
   balanced: 'balanced',
   fast: 'fast',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Model, Persona } from '$lib/api/types';
+import type { ModelView, Persona } from '$lib/api/types';
 import { ofModel, ofPersona } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
 import { mindsFor, STARTERS } from './starters';
@@ -12,8 +12,8 @@ const PERSONAS = [
 ].map((id) => ({ id, character: { name: id, hue: null, model: '' } }) as unknown as Persona);
 const trust = STARTERS.find((each) => each.mode === 'brain_trust')!;
 
-function model(key: string, change: Partial<Model> = {}): Model {
-  return { key, provider: key[0], tier: 'fast', is_available: true, is_demo: false, ...change } as Model;
+function model(key: string, change: Partial<ModelView> = {}): ModelView {
+  return { key, provider: key[0], tier: 'fast', is_available: true, is_demo: false, ...change } as ModelView;
 }
 
 describe('a template', () => {

@@ -1,15 +1,15 @@
 /** Persona rules: limits and errors of the form, and who may change a persona. */
-import type { Character, Model, Persona, Project, Scope, User } from '$lib/api/types';
+import type { PersonaProfile, ModelView, Persona, Project, Ownership, User } from '$lib/api/types';
 import { handleOf } from '$lib/council/mentions';
 import { plainText } from '$lib/markdown/plainText';
 
 export const INSTRUCTIONS_LIMIT = 20_000;
 const FIRST_WORDS = 400;
 
-export const SCOPES: Record<Scope, string> = { all: 'All', project: 'Project', user: 'Me' };
+export const SCOPES: Record<Ownership, string> = { all: 'All', project: 'Project', user: 'Me' };
 
 /** A new one begins with a model that is ready; with the demo only where there is no other. */
-export function blank(models: Pick<Model, 'key' | 'is_available' | 'is_demo'>[]): Character {
+export function blank(models: Pick<ModelView, 'key' | 'is_available' | 'is_demo'>[]): PersonaProfile {
   const ready = models.filter((each) => each.is_available);
   const model = (ready.find((each) => !each.is_demo) ?? ready[0])?.key ?? '';
   return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true, effort: null };

@@ -1,16 +1,20 @@
 /** Requests about personas. Results come by the stream. */
 import { request } from '$lib/api/client';
-import type { Character, Persona, Scope } from '$lib/api/types';
+import type { PersonaProfile, Persona, Ownership } from '$lib/api/types';
 
-export function addPersona(character: Character, scope: Scope, projectId: string | null): Promise<Persona> {
+export function addPersona(
+  character: PersonaProfile,
+  scope: Ownership,
+  projectId: string | null,
+): Promise<Persona> {
   return request('POST', '/api/personas', { scope, project_id: projectId, character });
 }
 
-export function changePersona(id: string, character: Character): Promise<Persona> {
+export function changePersona(id: string, character: PersonaProfile): Promise<Persona> {
   return request('PUT', `/api/personas/${id}`, { character });
 }
 
-export function duplicatePersona(id: string, scope: Scope, projectId: string | null): Promise<Persona> {
+export function duplicatePersona(id: string, scope: Ownership, projectId: string | null): Promise<Persona> {
   return request('POST', `/api/personas/${id}/duplicate`, { scope, project_id: projectId });
 }
 
@@ -19,6 +23,6 @@ export function removePersona(id: string): Promise<void> {
 }
 
 /** What it was when it spoke, also when it was changed or removed since. */
-export function readVersion(id: string, version: number): Promise<Character> {
+export function readVersion(id: string, version: number): Promise<PersonaProfile> {
   return request('GET', `/api/personas/${id}/versions/${version}`);
 }

@@ -1,13 +1,13 @@
 import { mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Model, Voice } from '$lib/api/types';
+import type { ModelView, Voice } from '$lib/api/types';
 import { voice } from '$lib/lanes/samples';
 import { store } from '$lib/live/store.svelte';
 import { provideProviderNames } from './providerNamesContext';
 import ReplyHead from './ReplyHead.svelte';
 
 const model = (key: string, display_name: string, provider_name: string) =>
-  ({ key, display_name, provider_name, is_demo: false }) as Model;
+  ({ key, display_name, provider_name, is_demo: false }) as ModelView;
 const voiceOf = (name: string, key: string): Voice => ({ ...voice(1, name), model: key });
 
 const first = voiceOf('GPT-4o', 'openai:gpt-4o');

@@ -1,6 +1,6 @@
 /** Requests about replies: stop, retry, continue, synthesise. Results come by the stream. */
 import { request } from '$lib/api/client';
-import type { WantedVoice } from '$lib/api/types';
+import type { VoiceRef } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
 
 export function stop(turnId: string, replyId?: string): Promise<void> {
@@ -21,7 +21,7 @@ export function goOn(messageId: string): Promise<void> {
 export function synthesise(
   conversationId: string,
   round: number,
-  chair: WantedVoice,
+  chair: VoiceRef,
   brief: string,
 ): Promise<void> {
   const path = `/api/conversations/${conversationId}/rounds/${round}/synthesis`;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Conversation, Hit, Model } from '$lib/api/types';
+import type { Conversation, Hit, ModelView } from '$lib/api/types';
 import { question, reply, voice } from '$lib/lanes/samples';
 import { speakerOf, type Known } from './speakers';
 
@@ -8,7 +8,7 @@ const nobody: Known = { message: undefined, conversation: undefined, models: [],
 
 it('is the mind as its table knows it, else as the models do, else as it was written down', () => {
   const sage = voice(3, 'Sage');
-  const known = { ...nobody, models: [{ key: 'house:Sage', display_name: 'Sage 2' } as Model] };
+  const known = { ...nobody, models: [{ key: 'house:Sage', display_name: 'Sage 2' } as ModelView] };
   const conversation = { table: [voice(1), sage] } as Conversation;
   expect(speakerOf(said('agent:Sage'), { ...known, conversation })).toMatchObject({ name: 'Sage', seat: 3 });
   expect(speakerOf(said('agent:Sage'), { ...known, message: reply('m', sage) }).seat).toBe(3);

@@ -1,5 +1,5 @@
 /** The author of a hit, with the seat if it is known. */
-import type { Conversation, Hit, Message, Model } from '$lib/api/types';
+import type { Conversation, Hit, Message, ModelView } from '$lib/api/types';
 
 export interface Speaker {
   name: string;
@@ -11,7 +11,7 @@ export interface Speaker {
 export interface Known {
   message: Message | undefined;
   conversation: Conversation | undefined;
-  models: Model[];
+  models: ModelView[];
   nameOf: (userId: string) => string | undefined;
 }
 

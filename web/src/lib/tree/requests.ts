@@ -5,12 +5,12 @@ import type {
   Comparison,
   Conversation,
   Message,
-  MessageRemoval,
+  MessageDeletionPreview,
   NewEdit,
   OlderRounds,
-  Opened,
+  OpenedTurn,
   Tree,
-  WantedVoice,
+  VoiceRef,
 } from '$lib/api/types';
 
 export type Style = 'again' | 'concise' | 'detailed';
@@ -43,22 +43,22 @@ export function branch(id: string, round: number, messageId?: string): Promise<C
   return request('POST', `/api/conversations/${id}/branches`, from);
 }
 
-export function edit(id: string, round: number, question: Omit<NewEdit, 'id'>): Promise<Opened> {
+export function edit(id: string, round: number, question: Omit<NewEdit, 'id'>): Promise<OpenedTurn> {
   const asked = { id: ulid(), branch_id: ulid(), ...question };
   return request('POST', `/api/conversations/${id}/rounds/${round}/edit`, asked);
 }
 
 /** In its last round a reply gets a version beside it; in an earlier one the new version opens a branch. */
-export function regenerate(messageId: string, conversationId: string, how: How): Promise<Opened> {
+export function regenerate(messageId: string, conversationId: string, how: How): Promise<OpenedTurn> {
   const asked = { id: ulid(), branch_id: ulid(), conversation_id: conversationId, ...how };
   return request('POST', `/api/messages/${messageId}/retry`, asked);
 }
 
-export function bringBack(id: string, voice: WantedVoice): Promise<Opened> {
+export function bringBack(id: string, voice: VoiceRef): Promise<OpenedTurn> {
   return request('POST', `/api/conversations/${id}/bring-back`, { id: ulid(), voice });
 }
 
-export function removalOfMessage(id: string): Promise<MessageRemoval> {
+export function removalOfMessage(id: string): Promise<MessageDeletionPreview> {
   return request('GET', `/api/messages/${id}/removal`);
 }
 
