@@ -17,7 +17,7 @@ REGISTRY = re.compile(
 )  # fmt: skip
 
 
-def test_no_file_names_a_package_registry() -> None:
+def test_no_tracked_file_contains_the_address_of_a_package_registry() -> None:
     matches = [f"{path}: {match[0]}" for path in tracked() if (match := REGISTRY.search(text_of(path)))]
     assert matches == []
 

@@ -122,7 +122,7 @@ def test_the_window_starts_at_the_same_round_for_half_its_size(working):
 
 
 @pytest.mark.parametrize("tokens", [100, 150, 220, 400])
-def test_a_small_budget_still_keeps_the_first_round_the_same_for_several_turns(tokens):
+def test_with_a_small_budget_the_prompt_starts_at_the_same_round_for_several_turns(tokens):
     model = replace(WIDE, context_window=2_600)
     history = tuple(round_(number, "x" * tokens * 4) for number in range(1, 62))
     first_rounds = []

@@ -42,7 +42,7 @@ def later(purpose: Purpose, target: Message | None, voice: Voice, mode: str = "b
 
 def test_a_question_follows_its_own_mode_and_asks_its_table_for_everything():
     plan = TurnPlan(ASKED)
-    assert (plan.mode, plan.voices, plan.asks_everything) == (council.get("brain_trust"), (ADA, BEA), True)
+    assert (plan.mode, plan.voices, plan.runs_later_steps) == (council.get("brain_trust"), (ADA, BEA), True)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_later_turn_without_a_brief_follows_the_brief_of_its_round():
 
 
 @pytest.mark.parametrize(
-    ("target", "has_company", "asks_everything"),
+    ("target", "has_company", "runs_later_steps"),
     [
         (FAILED, False, False),
         (reply(ADA, Step.SYNTHESIS), False, True),
@@ -97,10 +97,10 @@ def test_a_later_turn_without_a_brief_follows_the_brief_of_its_round():
     ],
 )
 def test_a_retry_asks_for_what_follows_only_after_the_answers_and_without_company(
-    target, has_company, asks_everything
+    target, has_company, runs_later_steps
 ):
     plan = replace(later(Purpose.RETRY, target, BEA), has_company=has_company)
-    assert plan.asks_everything is asks_everything
+    assert plan.runs_later_steps is runs_later_steps
 
 
 def test_an_outline_belongs_to_the_retry_of_its_synthesis():

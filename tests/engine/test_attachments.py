@@ -37,7 +37,7 @@ def said(*brought: Attachment) -> Message:
     return Message("m", "c", 1, "t", "user", Role.USER, "Look", Status.COMPLETE, "u", 0, attachments=brought)
 
 
-async def test_a_picture_has_its_size_and_its_bytes_are_sent_to_the_model(engine: Engine) -> None:
+async def test_a_picture_is_stored_with_its_size_and_sent_to_the_model(engine: Engine) -> None:
     made = await take(engine, "photo.png", LARGE)
     assert (made.mime_type, made.width, made.height) == ("image/png", 800, 600)
     shown = PromptMessage("user", "Look", pictures=(Picture(made.content_hash, made.mime_type),) * 2)

@@ -205,7 +205,7 @@ def test_an_event_id_of_another_stream_is_rejected(wrong):
     assert number_of(wrong, TURN.id) is None
 
 
-def test_an_event_id_gives_its_number_and_an_empty_one_the_beginning():
+def test_an_event_id_is_parsed_to_its_number_and_an_empty_id_to_zero():
     assert number_of(event_id(TURN.id, 12), TURN.id) == 12
     assert number_of("", TURN.id) == 0
 

@@ -194,7 +194,7 @@ def test_a_stop_with_grace_lets_a_process_end_by_itself() -> None:
     assert [process.poll() for process in started] == [0]
 
 
-def test_a_process_of_another_parent_ends_at_once() -> None:
+def test_a_process_exits_at_once_when_its_expected_parent_is_gone() -> None:
     """The parent may die before the process has asked the kernel to end with it."""
     command = [sys.executable, "-m", "tests.processes.reporting", "1"]
     ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)

@@ -131,7 +131,7 @@ async def test_a_topic_without_deliveries_is_followed_from_its_last_number() -> 
     assert log.received == [3, 4, 5]
 
 
-async def test_a_deleted_log_is_read_only_once() -> None:
+async def test_the_dispatcher_reads_the_log_once_when_the_missing_events_were_deleted() -> None:
     log = Log()
     log.dispatcher.dispatch([event(1)])
     log.dispatcher.catch_up_to("a", 3)

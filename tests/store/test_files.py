@@ -151,7 +151,7 @@ async def test_concurrent_changes_of_different_metadata_are_both_stored(
     assert current.metadata == FileMetadata(always_in_context=True, tags=("plan",))
 
 
-async def test_only_a_change_of_retrieval_eligible_indexes_a_file_again(db: Database, ada: Actor) -> None:
+async def test_a_file_is_indexed_again_only_when_retrieval_eligible_changes(db: Database, ada: Actor) -> None:
     saved = await db.write(lambda tx: file(tx, ada))
     await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(IndexPhase.INDEXED, 3, 100)))
 

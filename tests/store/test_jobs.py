@@ -84,7 +84,7 @@ async def test_every_waiting_queue_is_served_before_any_queue_is_served_twice(db
                 queues.add(last)
 
 
-async def test_a_job_in_another_queue_is_claimed_right_after_the_first_of_a_thousand(db: Database) -> None:
+async def test_a_queue_with_a_thousand_jobs_delays_another_queue_by_one_job_at_most(db: Database) -> None:
     def add_many(tx: Tx) -> None:
         for number in range(1000):
             jobs.add(tx, "file", str(number), queue="much")

@@ -271,7 +271,7 @@ def _round_note_text(inputs: PromptInputs, hidden: int) -> str:
 
 
 def _rounds_before_window(inputs: PromptInputs) -> int:
-    """The number of rounds before the window."""
+    """How many of the oldest rounds are outside the window of working rounds."""
     history = inputs.conversation.question.round_number - 1
     return window_start(history, WORKING_ROUNDS[tier_for(inputs.model, inputs.project.context_strategy)])
 

@@ -104,7 +104,7 @@ class _Hidden:
 
 
 def _why_picture_hidden(picture: Attachment, inputs: PromptInputs) -> _Hidden | None:
-    """Why this model cannot be shown the image at all; None if it can."""
+    """The reason that this model cannot receive the picture; None if it can."""
     if not inputs.model.abilities.vision:
         return _Hidden(LeftOutReason.NO_VISION)
     if picture.size_bytes > PICTURE_BYTES:

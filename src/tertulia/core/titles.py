@@ -11,7 +11,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。？！])\s")
 
 
 def title_of(question: str) -> str:
-    """The first sentence without markup, cut between words."""
+    """The first sentence without markup, cut between words at 60 characters."""
     texts = (plain_text(question), " ".join(question.split()))
     text = next(filter(_is_visible, texts), "Question")
     sentence = _SENTENCE.split(text, maxsplit=1)[0].rstrip(" .!。！:;,")

@@ -94,11 +94,12 @@ class TurnPlan:
     # ── what is asked
 
     @property
-    def asks_everything(self) -> bool:
-        """Whether the turn also asks for what follows its target.
+    def runs_later_steps(self) -> bool:
+        """Whether the turn also runs the steps after its target.
 
-        A retried answer is asked for alone, since others of its round may be retried at the same moment. A
-        later step is asked for with everything that the round still lacks, unless another turn is at it.
+        The retry of an answer runs only that answer, because other answers of the round may be retried at the
+        same time. The retry of a later step also runs all missing steps of the round, unless another turn is
+        working on the round.
         """
         if self.target is None or not self.turn.purpose.starts_at_once:
             return True

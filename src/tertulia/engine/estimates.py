@@ -146,7 +146,7 @@ def _default_length(voice: Voice) -> ReplyLength:
 
 
 def _read_by_chair(table: Sequence[Voice]) -> tuple[int, ...]:
-    """The chair reads all replies for the synthesis, and again with the synthesis for the outline."""
+    """How many replies the chair reads: all of the table, and for the outline the synthesis too."""
     return (len(table), len(table) + 1)
 
 

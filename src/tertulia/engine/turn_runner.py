@@ -183,10 +183,10 @@ class TurnRunner:
     async def _end(
         self, live: LiveTurn | None, turn: Turn, state: TurnState, table: TurnTable | None = None
     ) -> Turn | None:
-        """Ends the turn; None if its table takes up what others left to it.
+        """Ends the turn and returns it; None if the round has missing steps, which its table runs next.
 
-        Both are decided in one transaction, so that of several turns that answer one round at the same time
-        the last one to end asks what is left.
+        One transaction looks for missing steps and ends the turn. So when several turns answer one round at
+        the same time, the last one to end runs them.
         """
         result = await self._dependencies.db.write(lambda tx: _left_or_ended(tx, turn, state, table))
         if isinstance(result, Round):

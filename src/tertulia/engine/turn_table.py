@@ -48,7 +48,7 @@ class TurnTable:
         self.mode = self._plan.mode
         self.voices: Sequence[Voice] = self._plan.voices
         self.brief = self._plan.brief
-        self._asks_everything = self._plan.asks_everything
+        self._runs_later_steps = self._plan.runs_later_steps
         self._has_left_some = False
         """Whether the mode asked for a reply that this turn leaves to another."""
 
@@ -79,7 +79,7 @@ class TurnTable:
             return standing
         if standing is None and self._plan.was_deleted(step):
             return placeholder(self._inputs.question, self._turn, voice)
-        if not self._asks_everything and not self._plan.is_target(standing, step):
+        if not self._runs_later_steps and not self._plan.is_target(standing, step):
             return self._leave(voice, standing)
         if self._end_early and self.replies:
             raise TurnStopped
@@ -139,7 +139,7 @@ class TurnTable:
     def take_up(self, here: Round) -> None:
         """Prepares the next run of the mode, which asks for everything that the round lacks."""
         self._read(here)
-        self._asks_everything = True
+        self._runs_later_steps = True
         self._has_left_some = False
 
     # ── ending early

@@ -517,7 +517,10 @@ def _hit(
     similarity: float | None,
     question: _Question,
 ) -> Hit:
-    """`words` is the number of the question's words in the chunk's text."""
+    """Builds the search hit of a chunk, with its snippet if the question asks for one.
+
+    `words` counts the words of the question that the chunk contains.
+    """
     chunk = found_chunk.chunk
     excerpt = Snippet("", (), words)
     if question.with_snippets:

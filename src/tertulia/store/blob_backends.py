@@ -58,7 +58,7 @@ class DiskBlobs:
             return ScratchFile(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
 
     def put(self, tx: Tx, upload: BlobUpload) -> None:
-        """Moves the file into place before its row is committed, so a crash never leaves a row alone."""
+        """Moves the file into place before its row is committed, so no crash leaves a row without file."""
         scratch = upload.scratch()
         assert scratch.name is not None
         with translate_disk_errors(), self._subfolder(upload.hash[:2]) as folder:

@@ -81,7 +81,7 @@ class _BranchPoint:
 
 
 def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _BranchPoint:
-    """Goes up to the conversation that wrote the round the branch continues; for round 0, up to the root."""
+    """The branch point in the nearest ancestor that wrote this round itself. Round 0 belongs to the root."""
     while parent.parent_id is not None and parent.branch_round is not None:
         if at_round > parent.branch_round or tx.maybe(_HAS_MESSAGE_BY_THEN, id=parent.id, at_round=at_round):
             break

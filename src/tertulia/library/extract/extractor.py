@@ -58,7 +58,7 @@ ArchivePart = ArchiveSize | ArchiveEntry | bytes | CorruptEntry | ArchiveEnd
 
 
 def _archive_part(kind: Frame, content: Any) -> ArchivePart:
-    """The part of an archive that a frame stands for; raises Invalid if the archive cannot be unpacked."""
+    """Decodes a frame into a part of an archive; raises Invalid if the archive cannot be unpacked."""
     match kind:
         case Frame.CONTENTS:
             return ArchiveSize(content["size_bytes"])

@@ -135,7 +135,7 @@ class StylesParser(XmlHandler):
 
 
 def _time(code: str) -> TimeFormat | None:
-    """The time that a format code displays; None for a plain number. [h] counts the hours beyond a day."""
+    """The kind of time that a number format shows, such as a date or a duration ([h]); None for a number."""
     unquoted = re.sub(r'"[^"]*"|\\.', "", code)
     unbracketed = re.sub(r"\[[^\]]*\]", "", unquoted)
     if re.search(r"\[[hms]+\]", unquoted, re.IGNORECASE):
