@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tertulia.core.messages import Message, Role, Step
 from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.voices import Voice
-from tertulia.council.table import Table, was_heard
+from tertulia.council.table import Table, has_usable_text
 
 _SYNTHESIS = """\
 You are in the chair for this round and have read what everyone said above. Write the synthesis \
@@ -59,14 +59,14 @@ async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "")
         part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _brief_note(table)) if part
     )
     synthesis = await table.ask(table.chair, StepInstructions(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
-    if was_heard(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
+    if has_usable_text(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
         read = (*readable, *as_shown((synthesis,)))
         await table.ask(table.chair, StepInstructions(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
 
 
 def as_shown(replies: Sequence[Message]) -> tuple[ShownReply, ...]:
     """The replies that have text, with the names of their voices."""
-    return tuple(ShownReply(name_of(reply), reply) for reply in replies if was_heard(reply))
+    return tuple(ShownReply(name_of(reply), reply) for reply in replies if has_usable_text(reply))
 
 
 def name_of(reply: Message) -> str:
@@ -77,7 +77,7 @@ def name_of(reply: Message) -> str:
 def _absence_note(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
     """The sentence about voices without an answer. Counts by seat: a seat may have been asked again with
     another model."""
-    answered_seats = {reply.voice.seat for reply in replies if reply.voice and was_heard(reply)}
+    answered_seats = {reply.voice.seat for reply in replies if reply.voice and has_usable_text(reply)}
     names = [voice.name for voice in voices if voice.seat not in answered_seats]
     if not names:
         return ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tertulia.core.messages import Step
 from tertulia.core.step_instructions import StepInstructions
 from tertulia.council.chair import as_shown, conclude
-from tertulia.council.table import Table, was_heard
+from tertulia.council.table import Table, has_usable_text
 
 _REBUTTAL = (
     "These were the openings. Now reply to the others: take their strongest point and answer it, say "
@@ -17,7 +17,7 @@ _REBUTTAL = (
 
 async def debate(table: Table) -> None:
     openings = await table.current(await table.ask_all())
-    answered = [opening for opening in openings if was_heard(opening)]
+    answered = [opening for opening in openings if has_usable_text(opening)]
     if len(answered) < 2:
         return await conclude(table, openings)
     rebuttal = StepInstructions(Step.REBUTTAL, shown=as_shown(answered), task=_REBUTTAL)

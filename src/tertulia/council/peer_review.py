@@ -16,7 +16,7 @@ from tertulia.core.rankings import standings
 from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.voices import Voice
 from tertulia.council.chair import conclude, name_of
-from tertulia.council.table import Table, ask_each, was_heard
+from tertulia.council.table import Table, ask_each, has_usable_text
 
 _CRITERION = (
     "by what it would be worth to the person: is it right, does it answer what was asked, can it be used. "
@@ -38,7 +38,7 @@ _RANKS = (
 
 async def peer_review(table: Table) -> None:
     answers = await table.current(await table.ask_all())
-    answered = [answer for answer in answers if was_heard(answer)]
+    answered = [answer for answer in answers if has_usable_text(answer)]
     if len(answered) < 2:
         return await conclude(table, answers)
     asks = [(answer.voice, _review(answer, answered)) for answer in answered if answer.voice]
@@ -90,7 +90,7 @@ def _task(others: Sequence[ShownReply]) -> str:
 def mean_places(answers: Sequence[Message], reviews: Sequence[Message]) -> str:
     """The sentence about the mean places for the chair; empty if no ranking could be parsed."""
     rankings = [review.findings.ranking for review in reviews if review.findings and review.findings.ranking]
-    names = {answer.id: name_of(answer) for answer in answers if was_heard(answer)}
+    names = {answer.id: name_of(answer) for answer in answers if has_usable_text(answer)}
     ranked = standings(names, rankings)
     ranks = ", ".join(f"{names[row.message_id]} {float(row.mean):.1f}" for row in ranked)
     return _RANKS.format(ranks=ranks) if ranks else ""

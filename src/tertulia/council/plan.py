@@ -14,7 +14,7 @@ from tertulia.core.messages import Message, Round, Status, Step, speaker_of
 from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
-from tertulia.council.table import was_heard
+from tertulia.council.table import has_usable_text
 
 Slot = tuple[int, Step]
 """The place of a reply in its round: the seat and the step. The chair has seat 0 in its steps."""
@@ -62,13 +62,13 @@ class TurnPlan:
         """The voice that a person named, or else the first one whose answer has text."""
         if (named := self._named_chair) is not None:
             return named
-        heard = {
+        answered = {
             reply.voice.seat: reply.voice
             for reply in replies
-            if reply.voice and reply.step is Step.ANSWER and was_heard(reply)
+            if reply.voice and reply.step is Step.ANSWER and has_usable_text(reply)
         }
         voices = self.voices
-        return next((heard[voice.seat] for voice in voices if voice.seat in heard), voices[0])
+        return next((answered[voice.seat] for voice in voices if voice.seat in answered), voices[0])
 
     @property
     def brief(self) -> str:
@@ -124,12 +124,12 @@ class TurnPlan:
             return False
         is_synthesis_retried = self.target is not None and self.target.step is Step.SYNTHESIS
         if is_synthesis_retried and reply.step is Step.REVIEW:
-            return was_heard(reply) and _has_read(reply, step)
+            return has_usable_text(reply) and _has_read(reply, step)
         if self.turn.purpose is Purpose.SYNTHESIS and reply.step in _CLOSING:
             return False
         if is_synthesis_retried and reply.step is Step.OUTLINE:
             return False
-        return reply.step is Step.ANSWER or was_heard(reply)
+        return reply.step is Step.ANSWER or has_usable_text(reply)
 
     def was_deleted(self, step: StepInstructions) -> bool:
         """Whether a missing reply was deleted by a person: in a later turn every voice has answered once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertulia.core.messages import Message, Role, Step
 from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.council.chair import name_of
-from tertulia.council.table import Table, was_heard
+from tertulia.council.table import Table, has_usable_text
 
 _CRITIQUE = """\
 Give a second opinion on {name}'s answer above. Check it; do not answer the question anew.
@@ -27,7 +27,7 @@ async def second_opinion(table: Table) -> None:
     remaining = list(table.voices)
     while remaining:
         answer = await table.ask(remaining.pop(0))
-        if was_heard(answer):
+        if has_usable_text(answer):
             await table.ask_all(remaining, _critique(answer))
             return
 

@@ -65,6 +65,6 @@ async def ask_each(table: Table, asks: Iterable[tuple[Voice, StepInstructions]])
     return [result for result in results if isinstance(result, Message)]
 
 
-def was_heard(reply: Message) -> bool:
+def has_usable_text(reply: Message) -> bool:
     """Whether the reply has text to work with; the text of an interrupted reply counts too."""
     return bool(reply.content.strip()) and reply.status is not Status.FAILED

@@ -67,15 +67,17 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
 
 def _unwritten(tx: Tx, turn: Turn, here: Round, remaining: Sequence[Draft]) -> Iterator[Draft]:
     """An empty draft for each voice that had not begun, so that a person can retry it."""
-    heard = {message.voice.id for message in here.messages if message.voice and message.turn_id == turn.id}
-    heard |= {draft.voice.id for draft in remaining}
+    answered_ids = {
+        message.voice.id for message in here.messages if message.voice and message.turn_id == turn.id
+    }
+    answered_ids |= {draft.voice.id for draft in remaining}
     if turn.purpose is not Purpose.ASK:
-        for voice in (voice for voice in turn.table if voice.id not in heard):
+        for voice in (voice for voice in turn.table if voice.id not in answered_ids):
             yield _empty(tx, turn, voice, _target(turn, here))
         return
     mode = council.get(turn.mode)
-    expected = turn.table if mode.asks_at_once else turn.table[: 0 if heard else 1]
-    for voice in (voice for voice in expected if voice.id not in heard):
+    expected = turn.table if mode.asks_at_once else turn.table[: 0 if answered_ids else 1]
+    for voice in (voice for voice in expected if voice.id not in answered_ids):
         yield _empty(tx, turn, voice)
     closing = {message.role for message in here.messages} | {draft.role for draft in remaining}
     if mode.has_chair and Role.SYNTHESIS not in closing:

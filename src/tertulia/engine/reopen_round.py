@@ -74,16 +74,16 @@ def open_synthesis(
     if opening_turn.is_blind:
         raise Conflict("The names of this round are hidden. Vote first; then it can be summarised.")
     check_running_limit(tx, actor)
-    voice = chair or opening_turn.chair or _first_heard(opening_turn, here)
+    voice = chair or opening_turn.chair or _first_that_answered(opening_turn, here)
     turn = _turn(tx, actor, conversation, opening_turn, request.id, Purpose.SYNTHESIS, voice)
     turn = replace(turn, chair=voice, brief=request.brief.strip())
     return _open(tx, turn, fingerprint, here.question)
 
 
-def _first_heard(opening_turn: Turn, here: Round) -> Voice:
+def _first_that_answered(opening_turn: Turn, here: Round) -> Voice:
     """The first voice of the table whose reply has text."""
-    heard = {reply.voice for reply in here.replies if reply.content}
-    return next((voice for voice in opening_turn.table if voice in heard), opening_turn.table[0])
+    voices = {reply.voice for reply in here.replies if reply.content}
+    return next((voice for voice in opening_turn.table if voice in voices), opening_turn.table[0])
 
 
 def _turn(

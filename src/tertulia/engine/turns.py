@@ -85,15 +85,15 @@ class Turns:
         """Opens a round with a new question."""
         check(request)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             try:
                 scope = ProjectScope(request.conversation_id, request.project_id)
                 table, chair = self._resolve(tx, actor, scope, request)
             except (NotFound, UnknownModel):  # A voice may have gone since the request was first sent.
-                if duplicate := open_turn.find_duplicate(tx, actor, request.id, mark):
+                if duplicate := open_turn.find_duplicate(tx, actor, request.id, request_fingerprint):
                     return duplicate
                 raise
-            return open_turn.open_round(tx, actor, request, table, mark, chair)
+            return open_turn.open_round(tx, actor, request, table, request_fingerprint, chair)
 
         return await self._submit(actor, request, "", open_in)
 
@@ -101,12 +101,14 @@ class Turns:
         """Asks a question of another conversation again, with its attachments."""
         check(request)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             scope = ProjectScope(request.conversation_id, request.project_id)
             table, chair = self._resolve(tx, actor, scope, request)
             ids = [attachment.id for attachment in asked.attachments]
             copies = attachments.again(tx, actor, scope.find_project_id(tx, actor), asked, ids)
-            return open_turn.open_round(tx, actor, replace(request, attachments=copies), table, mark, chair)
+            return open_turn.open_round(
+                tx, actor, replace(request, attachments=copies), table, request_fingerprint, chair
+            )
 
         return await self._submit(actor, request, "", open_in)
 
@@ -115,9 +117,11 @@ class Turns:
         check(request.turn_in(conversation_id))
         check_branch_id(request.branch_id)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             table, chair = self._resolve(tx, actor, ProjectScope(conversation_id), request)
-            return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
+            return branching.open_edit(
+                tx, actor, conversation_id, number, request, table, request_fingerprint, chair
+            )
 
         return await self._submit(actor, request, f"edit:{conversation_id}:{number}", open_in)
 
@@ -125,9 +129,9 @@ class Turns:
         """Has one voice summarise a branch in the conversation that it left."""
         check_id(request.id)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             voice = self._resolve_one(tx, actor, conversation_id, request)
-            return branching.open_return(tx, actor, conversation_id, request, voice, mark)
+            return branching.open_return(tx, actor, conversation_id, request, voice, request_fingerprint)
 
         return await self._submit(actor, request, f"return:{conversation_id}", open_in)
 
@@ -136,9 +140,11 @@ class Turns:
     ) -> OpenedTurn:
         """Summarises in this conversation a branch that was brought back in another one before."""
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             voice = self._resolve_one(tx, actor, conversation_id, request)
-            return branching.open_return_again(tx, actor, conversation_id, asked, request.id, voice, mark)
+            return branching.open_return_again(
+                tx, actor, conversation_id, asked, request.id, voice, request_fingerprint
+            )
 
         return await self._submit(actor, request, f"return:{asked.brings_id}:{conversation_id}", open_in)
 
@@ -149,12 +155,14 @@ class Turns:
         check_id(request.id)
         check_brief(request.brief)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
             question = messages.round(tx, conversation_id, number).question
             table = turns.get(tx, actor, question.turn_id).table
             scope = ProjectScope(conversation_id)
             chair = resolve_chair(tx, actor, scope, request.chair, table, self._dependencies.providers)
-            return reopen_round.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
+            return reopen_round.open_synthesis(
+                tx, actor, conversation_id, number, request, chair, request_fingerprint
+            )
 
         return await self._submit(actor, request, f"synthesis:{conversation_id}:{number}", open_in)
 
@@ -174,8 +182,10 @@ class Turns:
         check_id(request.id)
         check_branch_id(request.branch_id)
 
-        def open_in(tx: Tx, mark: str) -> OpenResult:
-            return reopen_round.open_retry(tx, actor, message_id, request, purpose, voice_for, mark)
+        def open_in(tx: Tx, request_fingerprint: str) -> OpenResult:
+            return reopen_round.open_retry(
+                tx, actor, message_id, request, purpose, voice_for, request_fingerprint
+            )
 
         return await self._submit(
             actor, request, f"{purpose}:{message_id}", open_in, frozenset(request.without)
@@ -192,8 +202,8 @@ class Turns:
         """Opens the turn and queues it. A request that is sent twice is queued once."""
         if self._runner.is_closing:
             raise Busy("The server is being restarted. Try again in a moment.", retry_after_s=2)
-        mark = fingerprint(request, target)
-        result = await self._dependencies.db.write(lambda tx: open_in(tx, mark))
+        request_fingerprint = fingerprint(request, target)
+        result = await self._dependencies.db.write(lambda tx: open_in(tx, request_fingerprint))
         if result.is_new:
             self._runner.submit(QueuedTurn(result.opened.turn, actor, excluded_ids))
         return result.opened

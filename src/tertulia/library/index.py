@@ -105,11 +105,11 @@ class RoundsToIndex:
     first: int
     last: int
     rounds: tuple[Round, ...]
-    said: tuple[AttributedMessage, ...]
+    messages: tuple[AttributedMessage, ...]
 
     @property
     def characters(self) -> int:
-        return sum(len(entry.message.content) for entry in self.said)
+        return sum(len(entry.message.content) for entry in self.messages)
 
     @property
     def near(self) -> tuple[Message, ...]:
@@ -117,7 +117,7 @@ class RoundsToIndex:
 
         Messages inherited from another conversation are left out, since they are indexed there.
         """
-        searchable = [entry.message for entry in self.said if is_searchable(entry.message)]
+        searchable = [entry.message for entry in self.messages if is_searchable(entry.message)]
         before = [message for message in searchable if message.round_number < self.first][-1:]
         after = [message for message in searchable if message.round_number > self.last][:1]
         within = [m for r in self.rounds if self.first <= r.number <= self.last for m in r.messages]
@@ -156,7 +156,7 @@ def write_rounds(
 
 def write_at_once(tx: Tx, to_index: RoundsToIndex, *, anew: bool = False) -> None:
     """Chunks and writes rounds that were read in the same transaction."""
-    _write(tx, to_index, of_messages(to_index.said), anew)
+    _write(tx, to_index, of_messages(to_index.messages), anew)
 
 
 def _write(tx: Tx, to_index: RoundsToIndex, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:

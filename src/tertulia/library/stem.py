@@ -65,11 +65,11 @@ def _without_tense(word: str) -> str:
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         if word.endswith(ending) and _has_vowel(rest := word[: -len(ending)]):
-            return _mended(rest)
+            return _restored_word(rest)
     return word
 
 
-def _mended(rest: str) -> str:
+def _restored_word(rest: str) -> str:
     """Restores the word before its ending: hop(p)ing becomes hop, fil(e)ing becomes file."""
     if rest.endswith(("at", "bl", "iz")):
         return f"{rest}e"

@@ -48,7 +48,7 @@ class ChunkedRounds:
 def _cut(tx: Tx, job: IndexRounds) -> ChunkedRounds | None:
     """Cuts the messages within a read, so that no writer waits for it."""
     rounds = _read(tx, job)
-    return ChunkedRounds(rounds, of_messages(rounds.said)) if rounds else None
+    return ChunkedRounds(rounds, of_messages(rounds.messages)) if rounds else None
 
 
 def _read(tx: Tx, job: IndexRounds) -> RoundsToIndex | None:
