@@ -12,7 +12,7 @@ export interface MessageProps {
   /** The expected cost of each voice, by its place at the table. */
   parts: (Expected | undefined)[];
   total: Total | undefined;
-  /** A sentence that names the voices whose context window is too small. */
+  /** A warning that names the voices that will not get all of the message; empty for none. */
   warning: string;
   onattach: (brought: DroppedFile[], into?: Into) => void;
   /** Attaches a file of the project. */

@@ -33,7 +33,7 @@ export interface LayerView {
 
 export interface Share {
   layer: Layer | 'free';
-  /** The layer's part of the budget, from 0 to 1. */
+  /** The part of the budget this layer takes, or leaves free, from 0 to 1. */
   part: number;
 }
 
