@@ -7,7 +7,7 @@ export const routes = {
   newConversation: '/new',
   conversation: (id: string) => `/c/${id}`,
   round: (id: string, number: number) => `/c/${id}#round-${number}`,
-  /** One reply of it over the whole width. */
+  /** A single reply of the conversation over the whole width. */
   alone: (id: string, round: number, messageId: string) => `/c/${id}?alone=${round}/${messageId}`,
   map: (id: string) => `/c/${id}/map`,
   compare: (id: string, other: string) => `/c/${id}/compare/${other}`,

@@ -51,7 +51,7 @@ interface Import {
   to: string;
 }
 
-/** What a file of one folder imports from another folder, dynamic imports and types included. */
+/** Lists a file's imports from other folders, dynamic imports and types included. */
 function importsOf(path: string): Import[] {
   const specifiers = [...readFileSync(join(LIB, path), 'utf8').matchAll(IMPORT)].map((found) => found[1]!);
   return specifiers.flatMap((specifier) => {

@@ -1,4 +1,4 @@
-/** One request function; what goes wrong arrives as an ApiError with a sentence for the person. */
+/** The request function for the API; an error arrives as an ApiError with a sentence for the person. */
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

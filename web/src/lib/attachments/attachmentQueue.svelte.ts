@@ -29,10 +29,10 @@ export interface Item {
   problem: string;
   /** Whether trying again could help. */
   canRetry: boolean;
-  /** As the server knows it, when it is done. */
+  /** The attachment as the server returned it; null until the upload is done. */
   attachment: Attachment | null;
   fileId: string | null;
-  /** Where a picture of it can be seen. */
+  /** The address of its picture; null when it has none. */
   picture: string | null;
 }
 
@@ -42,7 +42,7 @@ export class AttachmentQueue {
   items = $state.raw<Item[]>([]);
   isBusy = $derived(this.items.some(({ state }) => state === 'waiting' || state === 'uploading'));
   hasFailed = $derived(this.items.some(({ state, into }) => state === 'failed' && into === 'message'));
-  /** What goes with the message. */
+  /** The attachments that will be sent with the message. */
   ready = $derived(
     this.items.flatMap(({ into, attachment }) => (into === 'message' && attachment ? [attachment] : [])),
   );
@@ -104,7 +104,7 @@ export class AttachmentQueue {
     }
   }
 
-  /** Those of a message that was taken back. */
+  /** Puts the attachments of a withdrawn message back into the queue. */
   restore(projectId: string, attachments: Attachment[]): void {
     for (const attachment of attachments) {
       saveAttachment(this.place, projectId, attachment);

@@ -20,7 +20,7 @@ export function savedAttachments(place: string, now: number = Date.now()): Saved
   }
 }
 
-/** What another page of this place has kept meanwhile stays. */
+/** Saves an attachment; attachments that another page saved for the same place stay. */
 export function saveAttachment(
   place: string,
   projectId: string,

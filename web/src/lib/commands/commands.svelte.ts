@@ -38,7 +38,7 @@ class Commands {
 
 export const commands = new Commands();
 
-/** Called in a component's script: its commands hold while it is on the page. */
+/** Adds commands while a component is on the page; call it in the component's script. */
 export function useCommands(read: () => Command[]): void {
   $effect(() => untrack(() => commands.add(read)));
 }

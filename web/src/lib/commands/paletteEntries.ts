@@ -37,7 +37,7 @@ interface Known {
   commands: Command[];
   conversations: Conversation[];
   projects: Record<string, Project>;
-  /** Of the project one is in. */
+  /** The files of the current project. */
   files: ProjectFile[];
   hits: Hit[];
   open: (conversation: Conversation) => void;
@@ -53,7 +53,7 @@ const RECENT = 5;
 const HITS = 5;
 const NAMED = 4;
 
-/** What is searched for, or nothing while there is too little to go by. */
+/** Returns the query to search for; empty while fewer than two characters are typed, or after > or #. */
 export function searchedFor(typed: string): string {
   const query = typed.trim();
   return /^[>#]/.test(typed) || query.length < 2 ? '' : query;

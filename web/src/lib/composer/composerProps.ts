@@ -9,21 +9,21 @@ import type { Total } from '$lib/format/numbers';
 export interface MessageProps {
   composer: ComposerState;
   projectId: string | null;
-  /** What each at the table will take, by place. */
+  /** The expected cost of each voice, by its place at the table. */
   parts: (Expected | undefined)[];
   total: Total | undefined;
-  /** Who will not get all of it. */
+  /** A warning that names the voices that will not get all of the message; empty for none. */
   warning: string;
   onattach: (brought: DroppedFile[], into?: Into) => void;
-  /** One of the project's files is to come along. */
+  /** Attaches a file of the project. */
   onfile: (file: ProjectFile) => void;
   onsend: () => void;
 }
 
 export interface ComposerProps extends MessageProps {
-  /** What it costs, answer by answer. */
+  /** The expected cost of each answer. */
   costs: Cost[];
-  /** It leaves when its files have come. */
+  /** True while the message waits for its files to upload. */
   isWaiting: boolean;
   isOffline: boolean;
   onstop: (() => void) | null;

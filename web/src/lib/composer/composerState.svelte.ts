@@ -20,15 +20,15 @@ export class ComposerState {
   visibility = $state.raw<Visibility>('open');
   replyTo = $state.raw<Message | null>(null);
   quotes = $state.raw<Quote[]>([]);
-  /** One mind alone, this once: the table waits. */
+  /** A single voice asked alone, for this question; the table stays as it is. */
   aside = $state.raw<Mind | null>(null);
-  /** Who brings it together; the first voice when nobody is chosen. */
+  /** The chair, which writes the synthesis; null means the first voice. */
   chair = $state.raw<Mind | null>(null);
   brief = $state('');
-  /** The tables that are kept are looked at. */
+  /** True while the list of saved tables is open. */
   isChoosingTable = $state(false);
   isBlind = $state(false);
-  /** What is to be searched; null for what the project's set-up says. */
+  /** The scope of the search; null for the project's default. */
   scope = $state.raw<SearchScope | null>(null);
   readonly attachmentQueue: AttachmentQueue;
 
@@ -47,14 +47,14 @@ export class ComposerState {
       ...beside.flatMap((each) => seated([each], this.invitable, this.voices, this.held())),
     ];
   });
-  /** Those named with an @ are asked alone. */
+  /** Voices mentioned with an @; they alone are asked. */
   addressed = $derived.by<Seated[]>(() => addressed(this.#text, this.known));
-  /** Who will answer. */
+  /** The voices that will answer. */
   asking = $derived(this.addressed.length ? this.addressed : this.voices);
   isAside = $derived(this.aside !== null || this.addressed.length > 0);
-  /** How they will answer. */
+  /** The mode in which they will answer. */
   way = $derived(this.isAside ? modeNamed(this.asking.length > 1 ? 'parallel' : 'quick') : this.mode);
-  /** One of the table, or somebody beside it. */
+  /** The voice in the chair: a voice of the table, or another; null in modes without a chair. */
   presiding = $derived.by<Seated | null>(() => {
     if (!this.way.hasChair || !this.voices.length) return null;
     const [beside] = this.chair ? seated([this.chair], this.invitable, this.voices, this.held()) : [];
@@ -131,7 +131,7 @@ export class ComposerState {
     else this.minds = thinking(this.minds, place, effort);
   }
 
-  /** What goes out, as it stands. */
+  /** Returns the turn to send, from the current state. */
   newTurn(at: number): Omit<NewOutgoing, 'id' | 'conversation_id' | 'project_id' | 'created_by'> {
     return {
       created_at: at,
@@ -168,7 +168,7 @@ export class ComposerState {
     };
   }
 
-  /** What one mind said is put before another, which answers alone. */
+  /** Asks another voice about a message; that voice answers alone. */
   askAside(message: Message, who: Mind): void {
     this.replyTo = message;
     this.aside = who;

@@ -11,7 +11,7 @@ import { mindOf } from '$lib/council/minds';
 import type { Seated } from '$lib/council/table';
 
 export interface Outgoing {
-  /** Of the turn. */
+  /** The id of the turn. */
   id: string;
   conversation_id: string;
   project_id: string;
@@ -23,25 +23,25 @@ export interface Outgoing {
   visibility: Visibility;
   reply_to_id: string | null;
   attachments: Attachment[];
-  /** Who brings it together, where the mode has a chair. */
+  /** The voice that writes the synthesis, in modes that have a chair. */
   chair: Voice | null;
-  /** What the synthesis should do, in one's own words. */
+  /** Instructions for the synthesis, in the person's own words. */
   brief: string;
-  /** Names stay hidden until one has voted. */
+  /** True when names stay hidden until the person has voted. */
   is_blind: boolean;
-  /** Only this once: the conversation keeps its table. */
+  /** True when this table holds for a single question; the conversation keeps its own. */
   aside: boolean;
   quotes: Quote[];
-  /** What is searched for it; null for what the project's set-up says. */
+  /** The scope of the search for this question; null for the project's default. */
   scope: SearchScope | null;
   state: 'sending' | 'queued' | 'sent' | 'failed';
-  /** Why it failed. */
+  /** The reason it failed. */
   reason: string;
 }
 
 export type NewOutgoing = Omit<Outgoing, 'state' | 'reason'>;
 
-/** Where unsent questions survive the page. */
+/** Storage that keeps unsent questions when the page is closed. */
 export interface OutboxStorage {
   load(): Outgoing[];
   keep(items: Outgoing[]): void;
@@ -86,7 +86,7 @@ export class Outbox {
     if (this.#items.some((item) => item.id === id)) this.#put(this.#items.filter((item) => item.id !== id));
   }
 
-  /** One after the other: a later question never overtakes an earlier one. */
+  /** Sends questions in order: a later question never overtakes an earlier one. */
   async #work(conversationId: string): Promise<void> {
     if (this.#busy.has(conversationId)) return;
     this.#busy.add(conversationId);
@@ -130,7 +130,7 @@ export class Outbox {
   }
 }
 
-/** What an earlier version of this page kept may lack what came later. */
+/** Fills in fields that a question stored by an earlier version of this page may lack. */
 function kept(
   item: Partial<Outgoing>,
 ): Pick<Outgoing, 'attachments' | 'chair' | 'brief' | 'is_blind' | 'aside' | 'quotes' | 'scope'> {

@@ -37,7 +37,7 @@ export function treeOf(conversations: Conversation[]): Node[] {
   return roots.sort((a, b) => lastTouched(b) - lastTouched(a));
 }
 
-/** What is shown for one without a title yet. */
+/** Returns a conversation's title, or the text shown while it has none. */
 export function titleOf(conversation: Named): string {
   return conversation.title || (conversation.parent_id ? branchName(conversation) : 'New conversation');
 }

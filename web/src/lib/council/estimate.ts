@@ -14,13 +14,13 @@ export interface Expected {
   problem: string | null;
 }
 
-/** What one answer takes, or the synthesis. */
+/** The expected cost of an answer or of the synthesis. */
 export interface Cost extends Expected {
   voice: Voice;
   isClosing: boolean;
 }
 
-/** One after the other, the synthesis last. */
+/** Lists the cost of each answer in order, then of the synthesis. */
 export function costsOf(
   parts: Expected[],
   voices: Voice[],
@@ -31,7 +31,7 @@ export function costsOf(
   return closing && chair ? [...answers, { ...closing, voice: chair, isClosing: true }] : answers;
 }
 
-/** One part per voice; none at all while nothing is known about this very table. */
+/** Lists the expected cost of each voice; empty while the estimate is for another table. */
 export function partsOf(
   estimate: Pick<Estimate, 'items' | 'cost_micros'> | null,
   voices: Voice[],
@@ -79,7 +79,7 @@ export function fullest(items: Estimate['items']): { always: number; budget: num
   return parts.sort((a, b) => b.always / b.budget - a.always / a.budget)[0] ?? null;
 }
 
-/** What closing the round takes, where this mind is in the chair. */
+/** Returns the expected cost of the synthesis; undefined when the estimate is for another chair. */
 export function closingOf(
   estimate: Pick<Estimate, 'chair'> | null,
   chair: Voice | null,

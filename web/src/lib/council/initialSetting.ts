@@ -3,7 +3,7 @@ import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api
 import { ofModel, type Mind } from './minds';
 import { firstAvailable, canCome, isDemoAlone, SEATS, type Invitable } from './table';
 
-/** What is chosen before something is asked. */
+/** The settings of a round, chosen before the question is asked. */
 export interface RoundSettings {
   minds: Mind[];
   mode: string;

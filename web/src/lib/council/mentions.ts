@@ -48,13 +48,13 @@ function mentionAt<T extends Named>(text: string, start: number, known: T[]): Me
   return best;
 }
 
-/** What stands between an @ and the caret, if somebody is being named there. */
+/** Returns the text between an @ and the caret, if a person types a name there. */
 export function openMentionAt(text: string, caret: number): { start: number; typed: string } | null {
   const match = /(?:^|[^\p{L}\p{N}_.@])@([\p{L}\p{N}_ .-]{0,30})$/u.exec(text.slice(0, caret));
   return match ? { start: caret - match[1]!.length - 1, typed: match[1]! } : null;
 }
 
-/** Those whose name goes on from what was typed; none once a name is written out. */
+/** Returns the voices whose name continues the typed text; none once a name is complete. */
 export function namesFor<T extends Named>(typed: string, known: T[]): T[] {
   const lower = typed.toLowerCase();
   const fits = ({ name }: T) =>

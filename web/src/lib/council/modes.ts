@@ -12,13 +12,13 @@ export interface Mode {
   most: number;
   /** More than one voice speaks, so it matters what each sees of the others. */
   isShared: boolean;
-  /** Someone brings it together at the end. */
+  /** A chair writes a synthesis at the end. */
   hasChair: boolean;
   /** The first voice answers and the others review it. */
   isReviewed: boolean;
-  /** One voice is asked after the other. */
+  /** The voices are asked in turn. */
   isInTurn: boolean;
-  /** What its replies are called, step by step. */
+  /** Names of its replies, by step. */
   stages: Record<string, string>;
 }
 

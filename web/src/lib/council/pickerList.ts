@@ -32,7 +32,7 @@ export interface Group {
 
 export interface PickerList {
   groups: Group[];
-  /** Those that cannot be used now. */
+  /** Entries that cannot be used now. */
   rest: PickerEntry[];
   /** "84 more with a key"; empty where there are none. */
   restName: string;
@@ -40,7 +40,7 @@ export interface PickerList {
 
 interface Candidate {
   item: PickerEntry;
-  /** What may be typed to find it; the first is its name. */
+  /** The texts that find it; the first is its name. */
   names: string[];
   group: string;
   lacksKey: boolean;

@@ -3,7 +3,7 @@ import type { Project, SearchScope } from '$lib/api/types';
 
 const ALL: SearchScope = { files: true, conversations: true };
 
-/** What a person chose last, else what the project's set-up says; null where it has search off. */
+/** Returns the scope the person chose last, else the project's; null where the project has search off. */
 export function scopeIn(
   project: Pick<Project, 'settings'> | undefined,
   chosen: SearchScope | null,

@@ -4,7 +4,7 @@ import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
 
-/** Who can come. */
+/** The models and personas that can be seated. */
 export interface Invitable {
   models: ModelView[];
   personas: Persona[];
@@ -111,7 +111,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
   };
 }
 
-/** What is wanted, where the model can be told so. */
+/** Returns the wanted effort if the model supports it, else null. */
 function effortOf(wanted: Effort | null, key: string, models: ModelView[]): Effort | null {
   const model = models.find((model) => model.key === key);
   return wanted && model?.efforts.includes(wanted) ? wanted : null;
@@ -199,7 +199,7 @@ export function firstTable(wanted: string[], models: ModelView[], most: number =
   return chosen.length ? chosen : available.slice(0, 1).map((model) => model.key);
 }
 
-/** Those who are here from the first day; a person may have sent them away since. */
+/** The built-in personas; a person may have deleted them. */
 const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
 
 /** The table when nobody was chosen: the three built-in personas, once there is more than the demo model. */

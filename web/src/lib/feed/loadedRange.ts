@@ -16,7 +16,7 @@ export function lastJoined(isRead: IsRead, from: number, count: number): number 
   return at;
 }
 
-/** Where an address points to: "#round-4", and perhaps the reply meant, "#round-4/01J…". */
+/** The target of an address: a round, "#round-4", or a reply in it, "#round-4/01J…". */
 export interface ScrollTarget {
   round: number;
   replyId: string | null;

@@ -1,6 +1,6 @@
 /** Names of the voices that are writing out of view. */
 
-/** What the composer covers at the foot of the view. */
+/** The height the composer covers at the foot of the view. */
 const COVERED_PX = 140;
 
 /** "Ada is writing", or nothing. Where texts stand side by side only a card that begins out of sight counts. */

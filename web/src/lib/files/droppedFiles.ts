@@ -15,7 +15,7 @@ export function chosenFrom(list: FileList | null): DroppedFile[] {
   return chosen.filter(({ path }) => !isLitter(path));
 }
 
-/** What systems and version control leave in folders, and nobody means to bring. */
+/** Tells whether a path belongs to an operating system or version control; such files are not uploaded. */
 function isLitter(path: string): boolean {
   return /(^|\/)(\.DS_Store|Thumbs\.db|desktop\.ini|__MACOSX\/.*|\.(git|hg|svn)\/.*)$/.test(path);
 }

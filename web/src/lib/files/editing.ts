@@ -1,11 +1,11 @@
 /** A file's text for editing: the byte order mark and the line endings are removed for the field and put back on saving. */
 
-/** What is edited in place; a longer one is slow to type in. */
+/** The largest file that can be edited in place; typing in a longer one is slow. */
 export const MOST_BYTES = 1_000_000;
 
 export interface Opened {
   text: string;
-  /** What the field takes away, to be put back. */
+  /** The byte order mark, which the text field drops; it is put back on saving. */
   mark: '' | '\uFEFF';
   lineEnd: '\n' | '\r\n';
 }

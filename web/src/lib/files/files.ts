@@ -102,7 +102,7 @@ export const FLAGS = [
 
 export type Flag = (typeof FLAGS)[number]['field'];
 
-/** What all of these files that have text have in common: on, off, or some of each. */
+/** Returns the value of a flag in all files that have text: on, off, or mixed. */
 export function common(all: ProjectFile[], flag: Flag): boolean | 'mixed' {
   const files = all.filter(hasText);
   const on = files.filter((file) => file.metadata[flag]).length;

@@ -23,7 +23,7 @@ export function isMarkdown(path: string): boolean {
   return /\.(md|markdown|mdown)$/i.test(path);
 }
 
-/** One fragment a line: an element that spans several lines is repeated in each. */
+/** Splits nodes into a fragment for each line; an element that spans several lines is repeated in each. */
 export function splitLines(source: Node): DocumentFragment[] {
   const lines = [document.createDocumentFragment()];
   for (const child of source.childNodes) {

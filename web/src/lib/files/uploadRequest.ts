@@ -32,7 +32,7 @@ export const OFFLINE = 'The server cannot be reached.';
 
 export interface Failure {
   problem: string;
-  /** What the server refused for good is not worth sending again. */
+  /** False when the server refused the file for good: sending it again cannot help. */
   canRetry: boolean;
 }
 

@@ -11,7 +11,7 @@ export function tokens(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`;
 }
 
-/** What was paid: $0.0348, $48.20; nothing is free, and what nobody knows is said to be unknown. */
+/** Formats an amount paid: "$0.0348", "$48.20"; "free" for zero and "price unknown" for null. */
 export function money(micros: number | null): string {
   if (micros === null) return 'price unknown';
   if (micros === 0) return 'free';
@@ -22,7 +22,7 @@ export function money(micros: number | null): string {
 
 const exact2 = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** What will be paid, as near as one can say: $0.08, $0.004. */
+/** Formats an estimated cost: "$0.08", "$0.004". */
 export function roughMoney(micros: number): string {
   if (micros === 0) return 'free';
   const dollars = micros / 1_000_000;
@@ -32,7 +32,7 @@ export function roughMoney(micros: number): string {
 
 /** A sum of prices of which some may be unknown. */
 export interface Total {
-  /** Of those that are known. */
+  /** The sum of the prices that are known. */
   micros: number;
   isPartial: boolean;
 }

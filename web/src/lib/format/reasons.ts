@@ -103,7 +103,7 @@ export function leftOutName(left: LeftOut): string {
   return `round ${round_number}${location?.speaker ? `, ${location.speaker}` : ''}`;
 }
 
-/** What is left out as a whole, by its reason. */
+/** Names of the parts that are left out as a whole, by reason. */
 const WHOLE_PARTS: Partial<Record<LeftOutReason, string>> = {
   outside_window: 'earlier rounds',
   search_off: 'the search',

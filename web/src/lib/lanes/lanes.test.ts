@@ -61,7 +61,7 @@ describe('the lanes of a round', () => {
     expect(state({})).toBe('asked');
     expect(state({ number: 1, thinking: 'Hm' })).toBe('thinking');
     expect(state({ number: 2, thinking: 'Hm', content: 'So' })).toBe('writing');
-    // What is continued has its beginning already, and not a word of its own.
+    // A continued reply has its beginning already, and no text of its own yet.
     expect(state({ number: 0, content: 'Once upon' })).toBe('asked');
     const next = (mode: string, change: Partial<Turn> = {}) =>
       lanesOf(round(), [turn([a, b, c], { mode, ...change })], []).map((lane) => {

@@ -39,7 +39,7 @@ const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 's
 export interface Lane {
   /** The same from the moment the table is set to the last version, also when a blind round's names are told. */
   key: string;
-  /** Of the last version: another model may have taken the place of the first. */
+  /** The voice of the last version: another model may have replaced the first. */
   voice: Voice;
   step: Step;
   /** Oldest first; never empty. */
@@ -103,7 +103,7 @@ const SEAT_STATES: Record<LaneState, SeatState> = {
   failed: 'failed',
 };
 
-/** What all replies of the round cost, earlier versions too. */
+/** Returns the cost of all replies of the round, earlier versions included. */
 export function costOf(round: Round): Total {
   return totalOf(round.messages.map(({ usage }) => (usage ? usage.cost_micros : 0)));
 }
@@ -117,7 +117,7 @@ function fromDraft(draft: Draft): Version {
   return { kind: 'draft', id: draft.id, draft, state: stateOfDraft(draft) };
 }
 
-/** One that is continued begins with the words it had: only what has come since is its own. */
+/** Returns the state of a draft; a continued draft begins with its earlier text, and only later text counts. */
 function stateOfDraft({ waiting, number, content }: Draft): 'asked' | 'thinking' | 'waiting' | 'writing' {
   if (waiting) return 'waiting';
   if (number === 0) return 'asked';
@@ -145,7 +145,7 @@ function isRunning(turn: Turn): boolean {
   return turn.state === 'queued' || turn.state === 'running';
 }
 
-/** Who is still to speak in a running turn: they wait at the table, or behind the reply they will replace. */
+/** Adds the voices a running turn still awaits: as new lanes, or behind the reply they will replace. */
 function addQueued(chains: Version[][], turn: Turn): void {
   // A reply may be here before the news that its turn runs.
   const hasBegun = chains.some((chain) => chain.some((version) => turnOf(version) === turn.id));

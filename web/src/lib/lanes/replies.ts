@@ -55,7 +55,7 @@ const STATES: Record<LaneState, string> = {
   failed: 'failed',
 };
 
-/** What a version is doing, or how it ended: "waiting for the first word", "declined". */
+/** Returns the state of a version in words: "waiting for the first word", "declined". */
 export function stateWords(version: Version): string {
   return hasDeclined(version) ? 'declined' : STATES[version.state];
 }

@@ -6,9 +6,9 @@ export interface FailureText {
   /** A few words, for a place where the whole sentence is too long. */
   short: string;
   sentence: string;
-  /** What the provider itself said. */
+  /** The provider's own message. */
   detail: string | null;
-  /** When the provider can be asked again, where it named a moment that is too far off to wait for. */
+  /** The time at which the provider can be asked again, if it named a time too far off to wait for. */
   retryAt: number | null;
   /** A model that declines is not a breakdown. */
   isCalm: boolean;

@@ -16,7 +16,7 @@ export interface ProjectRead {
   personas: PersonaList;
   tables: TableList;
   people: PersonList;
-  /** Where the oldest of the four answers stood. */
+  /** The cursor of the oldest of the four answers. */
   cursor: number;
 }
 
@@ -43,7 +43,7 @@ export function readConversation(id: string): Promise<ConversationPage> {
   return request('GET', `/api/conversations/${id}`);
 }
 
-/** Those before one, at most a hundred of them. */
+/** Reads the rounds before a given round, at most a hundred. */
 export function readRounds(id: string, before: number, limit: number): Promise<OlderRounds> {
   const query = new URLSearchParams({ before: String(before), limit: String(limit) });
   return request('GET', `/api/conversations/${id}/messages?${query}`);

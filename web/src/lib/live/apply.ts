@@ -33,7 +33,7 @@ export interface State {
 /** Ids of messages. */
 export type Inherited = Record<string, true>;
 
-/** What to ask the server for, so that the state becomes whole again. */
+/** A request to the server that makes the state complete again. */
 export type Resync = { follow: Topic } | { refetch: Topic };
 
 export const EMPTY: State = {

@@ -9,7 +9,7 @@ import type { Item, Topic } from './items';
 export type ConnectionState =
   { state: 'connecting' | 'open' | 'offline'; retryAt: null } | { state: 'waiting'; retryAt: number };
 
-/** What the connection needs of the world; a test hands in its own. */
+/** The connection's dependencies: socket, clock, chance, network state; tests hand in their own. */
 export interface World {
   open(): WebSocket;
   now(): number;
@@ -19,12 +19,12 @@ export interface World {
 }
 
 export interface Listener {
-  /** One frame, in order. */
+  /** Receives the items of a frame, in order. */
   receive(items: Item[]): void;
   changed(state: ConnectionState): void;
-  /** The server did not let us in; why, the browser does not say. */
+  /** The server refused the connection; the browser does not tell why. */
   refused(): void;
-  /** The line is open (again): every place that should be followed, and how far each was read. */
+  /** Returns the topics to follow once the connection is open (again), each with the cursor reached. */
   places(): Iterable<[Topic, number]>;
 }
 

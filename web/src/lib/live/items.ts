@@ -1,4 +1,4 @@
-/** What the live stream carries; see the server's events page for the promises behind each. */
+/** The items of the live stream; the server's events page documents the guarantees of each. */
 import type {
   Conversation,
   Defaults,

@@ -1,4 +1,4 @@
-/** What a project holds: the list of its conversations, page by page, its files, its people. */
+/** The data of a project: its conversations, page by page, its files and its people. */
 import type { Conversation, ProjectFile } from '../api/types';
 import * as api from './api';
 import type { State } from './apply';

@@ -51,7 +51,7 @@ export function addConversations(state: State, page: Pick<ConversationList, 'ite
   };
 }
 
-/** What a project has of one kind, and how far the project was told of when it was read. */
+/** All items of a kind in a project, and the project's cursor when they were read. */
 interface Listed<Noun extends 'file' | 'persona' | 'table'> {
   items: Tables[Noun][string][];
   cursor: number;
@@ -158,13 +158,13 @@ export function putConversation(state: State, snapshot: ConversationPage): State
   };
 }
 
-/** What it has inherited of the rounds before one. */
+/** Returns the messages a conversation inherited from rounds before the given round. */
 function inheritedBefore(state: State, id: string, round: number): Inherited {
   const ids = Object.keys(state.inherited[id] ?? {});
   return marked(ids.filter((each) => (state.tables.message[each]?.round_number ?? round) < round));
 }
 
-/** Of these messages, those that were said in another conversation than this one. */
+/** Returns the messages that belong to another conversation than this. */
 function from(id: string, messages: Message[]): Inherited {
   return marked(messages.filter((each) => each.conversation_id !== id).map((each) => each.id));
 }

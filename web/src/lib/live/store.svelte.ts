@@ -59,7 +59,7 @@ export class AppStore {
   access = $state.raw<Access>('starting');
   setup = $state.raw<SetupState | null>(null);
   models = $state.raw<ModelView[]>([]);
-  /** Of the server: who answers when neither a person nor a project has chosen. */
+  /** The server's default models: they answer when neither a person nor a project has chosen. */
   defaultModels = $state.raw<string[]>([]);
 
   users = $derived(this.#live.tables.user);
@@ -78,7 +78,7 @@ export class AppStore {
 
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
   session = $derived<Session | null>((this.#sessionId && this.sessions[this.#sessionId]) || null);
-  /** What a person's conversations begin with when the project has no settings for it. */
+  /** The person's defaults for new conversations, for projects without settings of their own. */
   defaults = $derived<Defaults | null>((this.#userId && this.#live.tables.defaults[this.#userId]) || null);
   project = $derived<Project | null>(
     (this.#projectId && this.projects[this.#projectId]) || Object.values(this.projects)[0] || null,
@@ -106,7 +106,7 @@ export class AppStore {
     }
   }
 
-  /** Called with the answer to sign-in and set-up, too. */
+  /** Signs the person in with an answer of the server: to `/api/me`, to sign-in, or to set-up. */
   enter(me: Me): void {
     this.#live.value = snapshots.putMe(EMPTY, me);
     this.defaultModels = me.default_models ?? [];
@@ -172,7 +172,7 @@ export class AppStore {
     return selectors.tablesOf(this.tables, projectId);
   }
 
-  /** Who wrote something; empty until the names are here. */
+  /** Returns a user's name; empty until the names are loaded, "Former member" for an unknown user. */
   nameOf(userId: string): string {
     const known = this.people[userId] ?? this.users[userId];
     return known?.name ?? (Object.keys(this.people).length ? 'Former member' : '');

@@ -6,7 +6,7 @@ import { Connection, type ConnectionState, type World } from './connection';
 import type { Item, Topic } from './items';
 import type { LiveState } from './state.svelte';
 
-/** What the store does for the synchronisation. */
+/** Functions the store provides to the synchronisation. */
 export interface Host {
   /** Reads a snapshot of the topic into the state. */
   read(topic: Topic): Promise<void>;

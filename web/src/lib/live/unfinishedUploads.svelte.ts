@@ -23,7 +23,7 @@ export class UnfinishedUploads {
 
   constructor(private readonly tell: typeof cancelUpload = cancelUpload) {}
 
-  /** One that is tried again keeps its key: its first attempt may have arrived. */
+  /** Begins an upload; a retried upload keeps its key, since its first attempt may have arrived. */
   begin(key: string): void {
     this.#keys.add(key);
   }

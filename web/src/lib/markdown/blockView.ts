@@ -22,7 +22,7 @@ export class BlockView {
     if (isSettled) for (const figure of this.element.querySelectorAll('figure.code')) this.#dress(figure);
   }
 
-  /** Called again whenever more is known, or less. */
+  /** Updates the citation marks; call it again whenever the known files or rounds change. */
   cite(known: Citations): void {
     for (const mark of this.element.querySelectorAll('.cite')) {
       const origin = this.#origins.get(mark) ?? mark.outerHTML;

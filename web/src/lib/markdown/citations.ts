@@ -9,7 +9,7 @@ import type { MarkdownIt } from 'markdown-it';
 export type Mark =
   { kind: 'file'; path: string; from: number; to: number } | { kind: 'round'; number: number };
 
-/** What a mark leads to. */
+/** The target of a citation mark. */
 export interface Cited {
   open: () => void;
   /** Stands beside the page right now. */
@@ -32,7 +32,7 @@ export function citations(md: MarkdownIt): void {
     MARK.lastIndex = state.pos;
     const mark = MARK.exec(state.src)?.[0];
     const end = state.pos + (mark?.length ?? 0);
-    // What is followed by an address is a link; the rule for links takes it.
+    // A mark followed by an address is a link; the rule for links takes it.
     if (!mark || end > state.posMax || '(['.includes(state.src[end] ?? ' ')) return false;
     state.push('citation', 'span', 0).content = mark;
     state.pos = end;

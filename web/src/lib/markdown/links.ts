@@ -1,4 +1,4 @@
-/** Where a link may lead, and whether its words say something else. */
+/** Link targets: which addresses a link may lead to, and whether its words name another host. */
 
 const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
 const LOOKS_LIKE_A_HOST = /(?:^|[\s/@(])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})(?=$|[\s/:?#),])/iu;

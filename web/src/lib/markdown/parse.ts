@@ -23,12 +23,12 @@ export type Block =
 export interface Parsed {
   text: string;
   blocks: Block[];
-  /** Where the last block begins: before it nothing can change any more. */
+  /** The start of the last block: before it nothing can change any more. */
   settled: { blocks: number; end: number };
   definitions: string;
 }
 
-/** Where a line ends within a paragraph: a model wraps its lines, a person means them. */
+/** The meaning of a line break within a paragraph: a model wraps its lines, a person means the breaks. */
 export type Breaks = 'wrapped' | 'meant';
 
 export const NOTHING: Parsed = { text: '', blocks: [], settled: { blocks: 0, end: 0 }, definitions: '{}' };

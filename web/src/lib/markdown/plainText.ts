@@ -20,7 +20,7 @@ interface Plain {
 const READ = 8;
 const READ_AT_LEAST = 1_000;
 
-/** One line of plain text, cut between words. Programs are left out unless there is nothing else. */
+/** Returns a line of plain text, cut between words. Programs are left out unless there is nothing else. */
 export function plainText(markdown: string, most = Infinity): string {
   const room = Math.max(most * READ, READ_AT_LEAST);
   const isCut = markdown.length > room;
@@ -36,7 +36,7 @@ export function plainLines(markdown: string): string {
     .join('\n');
 }
 
-/** One line from the middle of a text: marks may have lost their other half, and programs are part of it. */
+/** Returns a line from the middle of a text: marks may have lost their other half, and programs are part of it. */
 export function plainCut(markdown: string): string {
   return inOneLine(blocksOf(markdown, true));
 }

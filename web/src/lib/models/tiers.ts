@@ -1,4 +1,4 @@
-/** What the tiers of models are called. */
+/** The names of the tiers of models. */
 import type { ModelView } from '../api/types';
 
 export const TIERS: Record<ModelView['tier'], string> = {

@@ -1,4 +1,4 @@
-/** What citations in a conversation open: lines of its project's files, and its own rounds. */
+/** The targets of citations in a conversation: lines of its project's files, and its own rounds. */
 import { untrack } from 'svelte';
 import { store } from '$lib/live/store.svelte';
 import type { Citations, Cited, Mark } from '$lib/markdown/citations';

@@ -1,4 +1,4 @@
-/** What the page of a conversation draws: its rounds, with questions that wait to be sent at their end, and what is running. */
+/** The data of a conversation's page: its rounds, then the questions that wait to be sent, and the running replies. */
 import type { Message } from '$lib/api/types';
 import { outboxStore } from '$lib/composer/outboxStore.svelte';
 import type { ScrollTarget } from '$lib/feed/loadedRange';
@@ -52,7 +52,7 @@ export class ConversationData {
     return row?.pending ? undefined : row?.round.messages.find(({ role }) => role === 'user');
   }
 
-  /** What the stream has brought need not wait in the outbox. */
+  /** Removes questions from the outbox once the stream has brought them. */
   #forgetArrived(): void {
     const arrived = this.rounds.flatMap(({ messages }) => messages.map(({ turn_id }) => turn_id));
     for (const item of this.outgoing) if (arrived.includes(item.id)) outboxStore.remove(item.id);

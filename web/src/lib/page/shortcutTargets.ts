@@ -1,4 +1,4 @@
-/** What the shortcuts of a conversation act on: the reply with focus, the feed, the composer, the branches. */
+/** The targets of a conversation's shortcuts: the reply with focus, the feed, the composer, the branches. */
 import { goto } from '$app/navigation';
 import type { ComposerState } from '$lib/composer/composerState.svelte';
 import type { Message } from '$lib/api/types';

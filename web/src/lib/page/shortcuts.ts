@@ -160,7 +160,7 @@ export function commandsOf(targets: ShortcutTargets): Command[] {
   ];
 }
 
-/** What has no key, or whose key needs a reply to stand on: found in the palette by its name. */
+/** Lists commands for the palette: those without a key, and those whose key needs a reply with focus. */
 function byName(targets: ShortcutTargets): Command[] {
   const hidden = { sheet: false } as const;
   const { compare, whose } = targets;

@@ -1,4 +1,4 @@
-/** One reply over the whole width: which one the address names, the way there and the way back. */
+/** The reply shown over the whole width: reads it from the address, opens it and closes it. */
 import { goto } from '$app/navigation';
 import type { Message } from '$lib/api/types';
 import type { ScrollTarget } from '$lib/feed/loadedRange';

@@ -1,7 +1,7 @@
 /** The state of the inspector, the panel beside the page: a reply's context, files or details, a file, an attachment, or the branch map. */
 import type { Attachment } from '$lib/api/types';
 
-/** What it was shown, which files it touched, how it was made. */
+/** A side of a reply in the inspector: its receipt, its files, its details. */
 export type Side = 'receipt' | 'files' | 'details';
 
 export type Shown =
@@ -64,7 +64,7 @@ class Inspector {
     this.#before = null;
   }
 
-  /** Where it was opened from; a card that was laid out anew meanwhile is found by its reply. */
+  /** Returns the element the inspector was opened from; a card drawn anew is found by its reply. */
   #whereFrom(): HTMLElement | null {
     if (this.#before?.isConnected) return this.#before instanceof HTMLElement ? this.#before : null;
     return this.receipt === null

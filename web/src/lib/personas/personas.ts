@@ -15,7 +15,7 @@ export function blank(models: Pick<ModelView, 'key' | 'is_available' | 'is_demo'
   return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true, effort: null };
 }
 
-/** What is wrong with its name, as the server would say; null when nothing is. */
+/** Returns the fault of a persona's name in the server's words; null when it has none. */
 export function nameFault(name: string): string | null {
   const clean = name.trim();
   if (!clean) return 'Give it a name.';

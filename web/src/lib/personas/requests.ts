@@ -22,7 +22,7 @@ export function removePersona(id: string): Promise<void> {
   return request('DELETE', `/api/personas/${id}`);
 }
 
-/** What it was when it spoke, also when it was changed or removed since. */
+/** Reads the version of a persona that replied, even when it was changed or deleted since. */
 export function readVersion(id: string, version: number): Promise<PersonaProfile> {
   return request('GET', `/api/personas/${id}/versions/${version}`);
 }

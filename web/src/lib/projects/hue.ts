@@ -1,4 +1,4 @@
-/** One of four quiet colours, the same for a project everywhere; none belongs to a mind. */
+/** Returns the number of a project's colour: four quiet colours, the same everywhere; none belongs to a seat. */
 export function hueOf(id: string): number {
   let sum = 0;
   for (const letter of id) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;

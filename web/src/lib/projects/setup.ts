@@ -14,7 +14,7 @@ export interface Filled {
 
 export type Wrong = Partial<Record<'most' | 'lines' | 'passages', string>>;
 
-/** What was changed and not saved yet, while one looks at other pages. */
+/** Unsaved changes of each project's settings, kept while a person visits other pages. */
 export const unsaved = new Map<string, Filled>();
 
 export function filledFrom({ instructions, settings }: Project): Filled {

@@ -16,7 +16,7 @@ export interface FileUse {
 
 const HOW: Record<string, string> = { always: 'always sent', retrieved: 'found by search' };
 
-/** Those it names come first. */
+/** Lists the files of a reply; the files its text cites come first. */
 export function filesUsedBy(receipt: Receipt, said: string): FileUse[] {
   const cited = citedIn(said);
   const shown = layersOf(receipt).flatMap(({ layer, pieces }) =>

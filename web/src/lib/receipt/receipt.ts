@@ -8,14 +8,14 @@ export interface Piece {
   name: string;
   why: string;
   tokens: number;
-  /** The provider had it already. */
+  /** True when the provider read this piece from its cache. */
   isCached: boolean;
   text: string;
-  /** What to leave out when it is asked again without this; null when it cannot be left out. */
+  /** The source to leave out when the question is asked again without this piece; null when it cannot be left out. */
   without: string | null;
-  /** Where it can be read; null when it is nowhere but here. */
+  /** The file or round that holds this text; null when only the receipt holds it. */
   place: PiecePlace | null;
-  /** Where it can be seen, if it is a picture. */
+  /** The address of the picture; null when the piece is no picture. */
   picture: string | null;
 }
 
@@ -33,7 +33,7 @@ export interface LayerView {
 
 export interface Share {
   layer: Layer | 'free';
-  /** Of the budget, 0 to 1. */
+  /** The part of the budget this layer takes, or leaves free, from 0 to 1. */
   part: number;
 }
 
@@ -81,7 +81,7 @@ export function cachedPart(usage: Usage | null): string {
   return `${Math.max(1, Math.round((100 * usage.cached_tokens) / usage.input_tokens))}%`;
 }
 
-/** What was taken out of this one already, so that it stays out when something else goes too. */
+/** Returns the sources the user removed before this reply, so that they stay out when another is removed. */
 export function takenOut({ left_out }: Receipt): string[] {
   return left_out.flatMap(({ reason, source_id }) =>
     reason === 'removed_by_user' && source_id ? [source_id] : [],
@@ -91,17 +91,17 @@ export function takenOut({ left_out }: Receipt): string[] {
 export interface TillLine {
   words: 'read from cache' | 'new' | 'written';
   tokens: number;
-  /** Null when its price is not known by itself. */
+  /** The cost of these tokens; null when their price is not known by itself. */
   micros: number | null;
 }
 
 export interface Till {
   lines: TillLine[];
-  /** What the cache took off; nothing when it is not known. */
+  /** The amount the cache saved; 0 when it is not known. */
   saved: number;
 }
 
-/** What each kind of token came to; only where the parts make up what was charged. */
+/** Lists the cost of each kind of token; a cost is null when the parts do not add up to the amount charged. */
 export function tillOf(usage: Usage, prices: Prices | undefined): Till {
   const { cached_tokens: cached, output_tokens: written } = usage;
   const fresh = Math.max(0, usage.input_tokens - cached);
@@ -218,7 +218,7 @@ function questionPart(segment: Segment, who: string): string {
   return fileName(segment.location) || segment.location?.speaker || capital(whySent(segment));
 }
 
-/** What a question refers to stands before it. */
+/** Names for the pieces that stand before a question because it refers to them. */
 const ABOUT: Partial<Record<SegmentReason, string>> = {
   replied_to: 'what it replies to',
   quoted: 'what it quotes',

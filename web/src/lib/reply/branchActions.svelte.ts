@@ -48,7 +48,7 @@ export class BranchActions {
   async edit(question: Message, asked: Turn | undefined, text: string): Promise<void> {
     const here = store.conversation(this.id);
     const table = asked ?? here;
-    // Of a round whose names are hidden it is not known here who sat there.
+    // A blind round does not tell who sat at its table, so the conversation's table is used.
     const seated = asked?.is_blind ? here : table;
     if (!table || !seated) return;
     const work = requests.edit(this.id, question.round_number, {
@@ -131,7 +131,7 @@ export class BranchActions {
     await withErrorToast('It was not deleted.', gone());
   }
 
-  /** One mind is asked about what another said; the table stays as it is. */
+  /** Asks another voice about a reply; the table stays as it is. */
   askAnother(message: Message, anchor: HTMLElement): void {
     this.#pick('Ask another voice about this', anchor, true, (mind) => {
       this.composer.askAside(message, mind);

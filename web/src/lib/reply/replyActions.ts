@@ -13,11 +13,11 @@ export interface ReplyActions {
   show(message: Message): void;
   /** The reply that is shown alone. */
   readonly aloneId: string | null;
-  /** One reply over the whole width, or back where it is. */
+  /** Opens a reply over the whole width, or closes it when it is open. */
   openAlone(message: Message): void;
   /** Asks whoever answered to take up a second opinion. */
   revise(critique: Message, answerer: Voice): void;
-  /** Nobody but this browser knows of the turn yet. */
+  /** Tells whether only this browser has the turn so far. */
   isUnsent(turnId: string): boolean;
 }
 

@@ -4,7 +4,7 @@ import { counted, inWords, wordCount } from '$lib/format/numbers';
 import { failureText } from '$lib/lanes/replyErrors';
 import { stateWords } from '$lib/lanes/replies';
 
-/** One that waits for others is not answering yet. */
+/** The state of a lane; a lane that waits for others is not answering yet. */
 type Standing = 'waiting' | 'answering' | 'over';
 
 export type LaneStates = Map<string, Standing>;

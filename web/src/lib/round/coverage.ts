@@ -13,11 +13,11 @@ export interface Coverage {
   read: number;
   /** How many were asked. */
   asked: number;
-  /** Who has a reply that it read no version of. */
+  /** Voices with a reply of which the synthesis read no version. */
   unread: Voice[];
-  /** Whose reply it read in an earlier version. */
+  /** Voices whose reply the synthesis read in an earlier version. */
   changed: Voice[];
-  /** Who is answering again at this moment. */
+  /** Voices that are answering again now. */
   running: Voice[];
 }
 
@@ -72,7 +72,7 @@ export function readSentence({ read, asked, changed }: Coverage, isWriting: bool
   return `${verb} ${asked === 1 ? 'one reply' : read === asked ? all : `${lower(read)} of ${lower(asked)}`}${earlier}`;
 }
 
-/** What has come since; empty when it has read all there is. */
+/** Tells which replies came after the synthesis; empty when it read the latest of all. */
 export function newsSentences({ unread, changed, running }: Coverage): string[] {
   return [
     unread.length && `${namesOf(unread)} answered after this was written.`,

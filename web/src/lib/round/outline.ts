@@ -1,9 +1,9 @@
-/** What a synthesis says in a form that can be drawn, and what the map adds up to. */
+/** The outline of a synthesis, in a form that can be drawn, and the totals of its map. */
 import type { Message, Outline, Round, Voice } from '$lib/api/types';
 import { voiceOf, type Lane } from '$lib/lanes/lanes';
 import { inWords } from '$lib/format/numbers';
 
-/** The replies that put this synthesis as data; one that is tried again is the last of them. */
+/** Returns the replies that hold the outline of this synthesis; a retried one comes last. */
 function drawnFor(round: Round, synthesis: Message): Message[] {
   return round.messages.filter(
     ({ step, turn_id, read_replies }) =>

@@ -22,7 +22,7 @@ function keyOf({
   return place.join(':');
 }
 
-/** Of a round of the conversation itself nothing but its place. */
+/** Names the source of a passage; empty for a round of this conversation, which is shown by its place alone. */
 export function nameOf(passage: Passage, conversationId: string, title: string | undefined): string {
   if (passage.source_type === 'file') return passage.name.split('/').at(-1) ?? passage.name;
   if (passage.conversation_id === conversationId) return '';

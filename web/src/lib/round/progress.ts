@@ -35,7 +35,7 @@ function howFar(lanes: Lane[]): string {
 
 const NAMED = 3;
 
-/** Who did not finish, and how each of them ended: "Falcon and Sage failed". */
+/** Names the voices that did not finish and how they ended: "Falcon and Sage failed". */
 function endings(lanes: Lane[]): string[] {
   const names = new Map<string, string[]>();
   for (const lane of lanes) {
@@ -57,7 +57,7 @@ function listed(names: string[]): string {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** Where someone brought it together, from how many. */
+/** Counts the advisors when the round has a synthesis: "3 advisors + summary"; else empty. */
 function whoOf(lanes: Lane[]): string {
   if (!lanes.some((lane) => lane.step === 'synthesis')) return '';
   const answers = lanes.filter((lane) => lane.step === 'answer').length;

@@ -13,21 +13,21 @@ export type Rank =
 
 export interface Row {
   voice: Voice;
-  /** One for each reviewer. */
+  /** The ranks of this answer, a single rank for each reviewer. */
   marks: Rank[];
-  /** Null where no ranking holds this version of it. */
+  /** The mean rank; null when no ranking holds this version of the answer. */
   mean: number | null;
-  /** Of all answers, by their means; those with the same mean share one. */
+  /** The place among all answers by mean rank; answers with the same mean share a place. */
   place: number | null;
   isTied: boolean;
-  /** How many rankings hold it. */
+  /** The number of rankings that hold this answer. */
   rankings: number;
 }
 
 export interface RankingTable {
   reviewers: Voice[];
   rows: Row[];
-  /** What the table lacks, and why. */
+  /** Sentences that say what the table lacks, and why. */
   notes: string[];
 }
 

@@ -9,7 +9,7 @@ export interface SearchQuery {
   filters?: Filters;
   limit?: number;
   mode?: SearchMode;
-  /** Where the page begins: the `next` of the one before. */
+  /** The start of the page: the `next` of the page before. */
   cursor?: string | null;
   signal?: AbortSignal;
 }

@@ -1,4 +1,4 @@
-/** One search request at a time: a new one cancels the one before, and a late answer is ignored. */
+/** Runs a single search request at a time: a new request cancels the one before, and a late answer is ignored. */
 import type { Hit, SearchAnswer } from '$lib/api/types';
 
 type Find = (signal: AbortSignal) => Promise<SearchAnswer>;

@@ -29,7 +29,7 @@ export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
   return pieces;
 }
 
-/** What stands in Markdown as plain words, in a file too; any other file as it is. */
+/** Splits a hit's snippet into pieces: Markdown becomes plain words, text of other files stays as it is. */
 export function readPieces({ source_type, title, snippet, highlights }: ReadHit): Piece[] {
   const isSource = source_type === 'file' && !MARKDOWN.test(title);
   return (isSource ? snippetPieces : plainPieces)(snippet, highlights);
@@ -39,7 +39,7 @@ type ReadHit = Pick<Hit, 'source_type' | 'title' | 'snippet' | 'highlights'>;
 
 const MARKDOWN = /\.(md|markdown)$/i;
 
-/** What was said, without the marks by which it was laid out: a few lines of it are read as plain words. */
+/** Splits a Markdown snippet into pieces of plain words, without its Markdown marks. */
 export function plainPieces(snippet: string, highlights: Span[]): Piece[] {
   const marked = snippetPieces(snippet, highlights)
     .map(({ text, isHit }) => (isHit ? BEGIN + bare(text) + END : bare(text)))
@@ -84,7 +84,7 @@ function allLines({ snippet, highlights, content, location }: Hit): SnippetLine[
   return numbered.filter(({ pieces }, n) => pieces.length || (n > 0 && n < numbered.length - 1));
 }
 
-/** One line around the first word that matched, for where there is little room. */
+/** Returns a single line around the first match, for places with little room. */
 export function excerpt(hit: ReadHit, before = 24): Piece[] {
   const pieces = readPieces(hit).map(({ text, isHit }) => ({
     text: text.replace(/\s+/g, ' '),
@@ -129,7 +129,7 @@ export function isCode({ source_type, title }: Pick<Hit, 'source_type' | 'title'
   return source_type === 'file' && title.includes('.') && !PROSE.test(title);
 }
 
-/** Where one reads on: the file at its lines, or the conversation at its round. */
+/** Returns the address of a hit: the file at its lines, or the conversation at its round. */
 export function addressOf(hit: Hit): string {
   const { conversation_id, round_number, start_line, end_line } = hit.location;
   if (hit.source_type !== 'file') return `/c/${conversation_id}#round-${round_number}/${hit.source_id}`;

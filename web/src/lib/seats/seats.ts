@@ -18,7 +18,7 @@ export const SEAT_NAMES = [
   'ring',
 ] as const;
 
-/** Where the nth of `count` sits round a table of this radius; the first is at the top. */
+/** Returns the place of the nth of `count` seats round a table of this radius; the first is at the top. */
 export function placeAt(n: number, count: number, radius: number): { x: number; y: number } {
   const angle = (n / count) * 2 * Math.PI - Math.PI / 2;
   return { x: round(radius * Math.cos(angle)), y: round(radius * Math.sin(angle)) };

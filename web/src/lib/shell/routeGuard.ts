@@ -3,7 +3,7 @@ import { routes } from '../routes';
 
 type Access = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 
-/** Where someone has to go first; null when they are in the right place. */
+/** Returns the place to which a person must go first; null when they are in the right place. */
 export function redirectFor(access: Access, path: string): 'sign-in' | 'set-up' | 'in' | null {
   if (access === 'out') return path === routes.signIn ? null : 'sign-in';
   if (access === 'set_up') return path === routes.setup ? null : 'set-up';

@@ -20,7 +20,7 @@ export interface Entry {
 export interface Log {
   entries: Entry[];
   paths: { key: string; d: string; isOn: boolean }[];
-  /** Where the words begin. */
+  /** The x position at which the text begins. */
   edge: number;
   height: number;
 }

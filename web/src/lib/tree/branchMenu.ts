@@ -11,7 +11,7 @@ import { viewport } from '$lib/ui/viewport.svelte';
 
 type Placed = Pick<Conversation, 'id' | 'parent_id'>;
 
-/** What a branch is compared with first: what it left, else what left it, else any other of its tree. */
+/** Returns the first choice to compare a branch with: its parent, else a child, else any other branch of the tree. */
 export function counterpart<T extends Placed>(family: T[], here: Placed): T | undefined {
   return (
     family.find((each) => each.id === here.parent_id) ??

@@ -39,7 +39,7 @@ export class BranchTree {
     );
   });
 
-  /** Called while a component is made; `isWanted` reads it even where no branch is known of. */
+  /** Call this in a component's script; with `isWanted` the tree is read even when no branch is known. */
   constructor(
     private readonly id: () => string,
     private readonly isWanted: () => boolean = () => false,
@@ -58,7 +58,7 @@ export class BranchTree {
       if (asked !== this.#asked) return;
       this.tree = tree;
       this.problem = null;
-      // Whoever was known and is no longer was deleted while this was on its way.
+      // A conversation known before and missing now was deleted while this answer was on its way.
       const found = tree.nodes.map((node) => node.conversation);
       store.addConversations(found.filter(({ id }) => id in store.conversations || !(id in before)));
     } catch (reason) {

@@ -3,7 +3,7 @@ import { untrack } from 'svelte';
 import { ApiError } from '$lib/api/client';
 import { store } from '$lib/live/store.svelte';
 
-/** Called while a component is made; `onrefused` hears why a conversation cannot be read. */
+/** Keeps a conversation open while a component lives; call it in the component's script. `onrefused` gets the error when it cannot be read. */
 export function keepOpen(id: () => string, onrefused?: (reason: ApiError) => void): void {
   $effect(() => {
     const held = id();

@@ -21,9 +21,9 @@ export interface Spot {
   row: number;
   x: number;
   y: number;
-  /** On the way to where one is. */
+  /** True on the way to the open branch. */
   isOn: boolean;
-  /** Where one is. */
+  /** True where the reader is. */
   isHere: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Label {
   isOn: boolean;
 }
 
-/** Where a branch can be continued: the one that is open, and those in which nothing was said yet. */
+/** A place to continue a branch: of the open branch, and of branches that have no messages yet. */
 export interface Open {
   conversation: Conversation;
   x: number;
@@ -55,7 +55,7 @@ export interface Layout {
   spots: Spot[];
   labels: Label[];
   opens: Open[];
-  /** Those on the way last: they are drawn over the others. */
+  /** The wires; those on the way to the open branch come last and are drawn over the others. */
   wires: Wire[];
 }
 

@@ -30,7 +30,7 @@ export function compare(left: string, right: string): Promise<Comparison> {
   return request('GET', `/api/conversations/${left}/compare/${right}`);
 }
 
-/** One round of a conversation, as it is shown there. */
+/** Reads the messages of a round, as its conversation shows them. */
 export async function readRound(id: string, number: number): Promise<Message[]> {
   const query = new URLSearchParams({ before: String(number + 1), limit: '1' });
   const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);

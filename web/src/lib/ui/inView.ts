@@ -1,7 +1,7 @@
 /** Calls once when an element is about to come into view. */
 import type { Attachment } from 'svelte/attachments';
 
-// Of the box that scrolls; a browser that does not know it tells when the element is seen.
+// A margin around the scrolling box; a browser without it calls when the element comes into view.
 const AHEAD: IntersectionObserverInit & { scrollMargin: string } = { scrollMargin: '600px' };
 
 export function whenInView(told: () => void): Attachment<HTMLElement> {

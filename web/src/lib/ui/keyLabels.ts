@@ -14,7 +14,7 @@ const NAMES: Record<string, [mac: string, other: string]> = {
 
 export const isMac = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? '');
 
-/** One list per press: [["⌘", "K"]], or [["G"], ["P"]]. */
+/** Returns a list of key labels for each press: [["⌘", "K"]], or [["G"], ["P"]]. */
 export function caps(keys: string, mac: boolean = isMac): string[][] {
   return keys.split(' ').map((press) => press.split('+').map((key) => cap(key, mac)));
 }

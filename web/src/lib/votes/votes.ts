@@ -38,7 +38,7 @@ export function veiled(table: Voice[]): Voice[] {
   });
 }
 
-/** What someone said of a round, once the names are known; until then nothing. */
+/** Returns a person's vote as a sentence; empty until the names are known. */
 export function outcomeOf(vote: Vote | undefined, lanes: Lane[], who: string): string {
   if (vote?.verdict === 'tie') return `${who} voted for a tie.`;
   if (vote?.verdict === 'both_bad') return `${who} chose none of the answers.`;
@@ -48,7 +48,7 @@ export function outcomeOf(vote: Vote | undefined, lanes: Lane[], who: string): s
   return voice?.model ? `${who} chose ${voice.name}.` : '';
 }
 
-/** What can be voted on: answers that have text, newest versions. */
+/** Returns the answers that can be voted on: the newest versions, if they have text. */
 export function contenders(lanes: Lane[]): { name: string; seat: number; message: Message }[] {
   return lanes.flatMap((lane) => {
     const version = lane.versions.at(-1);
