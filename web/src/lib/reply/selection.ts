@@ -12,7 +12,7 @@ const MOST = 2_000;
 const BUTTON = 34;
 const BUTTON_COARSE = 52;
 
-/** Nothing when no words are selected, or those of several replies, or of none. */
+/** Returns the selected words of a single reply; null when there are none, or when they span several replies. */
 export function selected(selection: Selection | null, within: HTMLElement): Selected | null {
   if (!selection || selection.isCollapsed || !selection.rangeCount) return null;
   const text = selection.toString().trim();
