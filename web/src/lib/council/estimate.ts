@@ -71,7 +71,7 @@ export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
     .join(' ');
 }
 
-/** Returns the estimate in which files that are always sent take the largest part of the budget. */
+/** Returns the tokens and budget of the voice for which always-sent files take the largest part. */
 export function fullest(items: Estimate['items']): { always: number; budget: number } | null {
   const parts = items
     .filter(({ always_tokens, problem }) => always_tokens > 0 && !problem)

@@ -182,7 +182,7 @@ export function isDemoAlone(minds: Mind[], invitable: Invitable): boolean {
   return isServed(invitable) && minds.length > 0 && minds.every(isDemo);
 }
 
-/** Whether there is more than the demo to answer. */
+/** Tells whether a model other than the demo is available. */
 function isServed({ models }: Invitable): boolean {
   return models.some((model) => model.is_available && !model.is_demo);
 }

@@ -79,7 +79,7 @@ export function apply(state: State, item: Item): State {
   }
 }
 
-/** Returns the request an item makes necessary, if any; call it before the item is applied. */
+/** Returns the request an item makes necessary, or null; call it before the item is applied. */
 export function resyncFor(state: State, item: Item): Resync | null {
   switch (item.type) {
     case 'event':

@@ -18,7 +18,7 @@ export function personasOf(personas: Tables['persona'], projectId: string | null
   return byScope(Object.values(personas).filter((persona) => isAtHand(persona, projectId)));
 }
 
-/** The project's, then one's own. */
+/** Returns the saved tables a person can use: the project's, then the person's own. */
 export function tablesOf(tables: Tables['table'], projectId: string | null): SavedTable[] {
   return byScope(Object.values(tables).filter((table) => isAtHand(table, projectId)));
 }

@@ -27,7 +27,7 @@ export class BranchTree {
     return [this.id(), ...each].join(', ');
   });
 
-  /** True when the tree is worth reading; a long list of conversations is not loaded whole, so branches may be missing. */
+  /** True when the tree should be read: a long list of conversations is not loaded whole, so unknown branches may exist. */
   #isWorthReading = $derived.by(() => {
     const conversation = store.conversation(this.id());
     if (!conversation || store.goneReason(conversation.id) !== null) return false;
