@@ -29,7 +29,7 @@ const RETIRED = [
   /^(Paper|Evening|As the system|Literary|Glyph|Said|Quick|In turn|Each alone|Chosen replies|Find the hole)$/,
 ];
 
-/** Attributes and words that are names for programs, not texts. */
+/** Attributes whose values are names for programs, not texts. */
 const NAMES = new Set(['class', 'href', 'id', 'type', 'role', 'name', 'rel', 'viewBox', 'd', 'style']);
 const NAMES_BEGIN = /^data-|^aria-(controls|describedby|labelledby|owns)$/;
 

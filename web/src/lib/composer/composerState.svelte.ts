@@ -10,7 +10,7 @@ import { canCome, NOBODY, seated, SEATS, type Invitable, type Held, type Seated 
 import type { NewOutgoing } from './outbox';
 import { saveUnsentText, unsentText } from './unsentText';
 
-/** As many as one question may bring along. */
+/** The number of quotes a question may have. */
 const QUOTES = 10;
 
 export class ComposerState {
@@ -61,7 +61,7 @@ export class ComposerState {
     const isChair = (each: Voice) => each.persona_id === beside?.persona_id && each.model === beside?.model;
     return beside ? (this.voices.find(isChair) ?? beside) : this.voices[0]!;
   });
-  /** Why it cannot be asked like this; empty when it can. */
+  /** The reason the question cannot be sent; empty when it can. */
   problem = $derived.by<string>(() => {
     const absent = this.asking.find((each) => !canCome(each.wanted, this.invitable));
     if (absent && this.invitable.models.length) return absentSentence(absent);
@@ -69,7 +69,7 @@ export class ComposerState {
     if (!this.asking.length) return 'No model is chosen. Add one.';
     return tooFew(this.way);
   });
-  /** Not without a file that was meant to come along. */
+  /** True when the message can be sent; a failed attachment prevents it. */
   canSend = $derived.by(
     () => this.#text.trim() !== '' && this.problem === '' && !this.attachmentQueue.hasFailed,
   );
@@ -79,7 +79,7 @@ export class ComposerState {
     private readonly place: string,
     private readonly invitable: Invitable,
     setting: RoundSettings,
-    /** Whose seat is whose there. */
+    /** Returns the seats held in the conversation. */
     private readonly held: () => Held = () => NOBODY,
   ) {
     this.attachmentQueue = new AttachmentQueue(place);
@@ -109,7 +109,7 @@ export class ComposerState {
     return { minds, mode: mode.id, visibility, chair, brief };
   }
 
-  /** A second mind at a quick table makes it a shared one. */
+  /** Adds a voice; a second voice at a quick table makes it a shared table. */
   invite(mind: Mind): void {
     this.aside = null;
     if (this.isFull) return;
@@ -125,7 +125,7 @@ export class ComposerState {
     this.minds = this.minds.filter((_, n) => n !== place);
   }
 
-  /** How much the voice in this place thinks; null: as much as it does by itself. */
+  /** Sets the effort of the voice in this place; null leaves it to the model. */
   think(place: number, effort: Effort | null): void {
     if (this.aside) this.aside = { ...this.aside, effort };
     else this.minds = thinking(this.minds, place, effort);

@@ -161,7 +161,7 @@ function turnOf(item: Outgoing): NewTurn {
   } as NewTurn;
 }
 
-/** As it was wanted when it was seated; else a persona is asked for as itself and speaks through its model. */
+/** Returns the request for a voice: as it was seated; else its persona, which speaks through its own model. */
 export function wanted(voice: Voice | Seated): VoiceRef {
   return 'wanted' in voice ? voice.wanted : mindOf(voice);
 }

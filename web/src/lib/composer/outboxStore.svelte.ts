@@ -16,7 +16,7 @@ class OutgoingQuestions {
   );
 
   constructor() {
-    // Whatever waits is sent when the line opens, whoever looks; it is never taken down.
+    // Waiting questions are sent when the connection opens, on any page; this effect is never removed.
     $effect.root(() => {
       $effect(() => {
         if (store.connection.state === 'open') untrack(() => this.#outbox.resume());

@@ -5,7 +5,7 @@ import type { Mind } from './minds';
 
 const NAMES: Record<Effort, string> = { off: 'Off', low: 'Low', medium: 'Medium', high: 'High' };
 
-/** Nothing is said of it. */
+/** The name for no effort set: the model decides. */
 export const AUTOMATIC = 'Automatic';
 
 export function effortName(effort: Effort | null): string {
@@ -22,7 +22,7 @@ export function effortsToChoose(efforts: Effort[]): { value: Effort | null; labe
   return [null, ...efforts].map((value) => ({ value, label: effortName(value) }));
 }
 
-/** The same minds; the one in this place thinks so much. */
+/** Returns the same minds, with this effort for the mind in this place. */
 export function thinking(minds: Mind[], place: number, effort: Effort | null): Mind[] {
   return minds.map((mind, n) => (n === place ? { ...mind, effort } : mind));
 }

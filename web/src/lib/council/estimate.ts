@@ -8,9 +8,9 @@ export interface Expected {
   micros: number | null;
   /** That go in. */
   tokens: number;
-  /** How much of what may be sent will be taken, 0 to 1. */
+  /** The part of the token budget that will be used, from 0 to 1. */
   fill: number;
-  /** Why this mind cannot be asked like this. */
+  /** The reason this voice cannot be asked; null when it can. */
   problem: string | null;
 }
 
@@ -56,7 +56,7 @@ function expectedOf({
   };
 }
 
-/** "Alpha is not shown long.txt: over the budget." Who cannot see pictures is told of elsewhere. */
+/** Names files a voice does not get: "Alpha is not shown long.txt: over the budget." Pictures are handled elsewhere. */
 export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
   const files = new Map<string, string[]>();
   for (const { voice, left_out } of estimate?.items ?? []) {
@@ -71,7 +71,7 @@ export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
     .join(' ');
 }
 
-/** The mind of whose message the files that come along every time take the largest part. */
+/** Returns the tokens and budget of the voice for which always-sent files take the largest part. */
 export function fullest(items: Estimate['items']): { always: number; budget: number } | null {
   const parts = items
     .filter(({ always_tokens, problem }) => always_tokens > 0 && !problem)

@@ -24,7 +24,7 @@ export interface SettingSources {
   project: Pick<ProjectSettings, 'default_table_id' | 'default_models' | 'default_mode'> | null;
   defaults: Defaults | null;
   tables: SavedTable[];
-  /** As it was last sent from this device. */
+  /** The settings last sent from this device. */
   last: RoundSettings | null;
   /** The models of the instance, where nobody has chosen others. */
   instance: string[];

@@ -20,7 +20,7 @@ export function handleOf(name: string): string {
     .replace(/^-+|-+$/g, '');
 }
 
-/** Everyone named, in their order; a name is taken as long as it goes. */
+/** Finds the voices mentioned in a text, in order; the longest matching name counts. */
 export function mentionsIn<T extends Named>(text: string, known: T[]): Mention<T>[] {
   const found: Mention<T>[] = [];
   for (const match of text.matchAll(/(?<![\p{L}\p{N}_.@])@/gu)) {

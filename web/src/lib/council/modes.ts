@@ -5,12 +5,12 @@ export interface Mode {
   id: string;
   name: string;
   sentence: string;
-  /** Which drawing stands for it. */
+  /** The name of its drawing. */
   picture: 'quick' | 'parallel' | 'second' | 'trust' | 'relay' | 'debate' | 'review';
-  /** How many voices it seats. */
+  /** The least number of voices it seats; `most` is the greatest. */
   least: number;
   most: number;
-  /** More than one voice speaks, so it matters what each sees of the others. */
+  /** True when several voices speak, so that the visibility of their replies matters. */
   isShared: boolean;
   /** A chair writes a synthesis at the end. */
   hasChair: boolean;
@@ -101,7 +101,7 @@ export function modeNamed(id: string): Mode {
   return MODES.find((mode) => mode.id === id) ?? { ...MODES[0]!, id, name: id.replaceAll('_', ' ') };
 }
 
-/** Why a table with too few minds cannot be asked so. */
+/** Returns the sentence for a table with too few voices for a mode. */
 export function tooFew({ name, least }: Mode): string {
   return `${name} needs at least ${inWords(least).toLowerCase()} voices. Add another.`;
 }

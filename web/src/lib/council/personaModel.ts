@@ -18,7 +18,7 @@ function named({ display_name, provider_name }: ModelView, isRepeated: boolean):
   return isRepeated ? `${provider_name} ${display_name}` : display_name;
 }
 
-/** Why a persona's own model does not answer for it: "has no key". */
+/** Returns the reason a persona's own model cannot answer: "has no key". */
 function whyNot(model: ModelView | undefined): string {
   if (!model) return 'is unknown';
   return /key/i.test(model.unavailable_reason ?? '') ? 'has no key' : 'is not available';

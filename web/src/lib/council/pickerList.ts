@@ -10,14 +10,14 @@ import { speakerFor, type Invitable } from './table';
 
 export interface PickerEntry {
   mind: Mind;
-  /** The same word for the same mind. */
+  /** A key that is equal for equal minds. */
   key: string;
   name: string;
   /** The model that answers for a persona, or the facts of a model; or why it cannot be asked. */
   about: string;
   cost: string;
   canCome: boolean;
-  /** The demo answers: nobody gets it without asking for it. */
+  /** True for the demo model, which is used only when a person asks for it. */
   isDemo: boolean;
   /** The colour a persona is known by. */
   hue: number | null;

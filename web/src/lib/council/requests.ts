@@ -25,7 +25,7 @@ export function saveDefaults(defaults: Defaults): Promise<Defaults> {
   return request('PUT', '/api/me/defaults', defaults);
 }
 
-/** As many as the mode seats, and a chair where it has one: what was chosen for another mode is not kept. */
+/** Returns the table to save: as many voices as the mode seats, and a chair only if the mode has a chair. */
 export function written(name: string, { minds, mode, visibility, chair, brief }: RoundSettings): TableSpec {
   const { most, hasChair } = modeNamed(mode);
   const closing = hasChair ? { chair, brief } : { chair: null, brief: '' };

@@ -20,7 +20,7 @@ export type Held = ReadonlyMap<string, number>;
 
 export const NOBODY: Held = new Map();
 
-/** The same one twice, or two of one name, are told apart; whoever has a seat in the conversation keeps it. */
+/** Seats minds as voices: equal names are told apart, and a voice with a seat in the conversation keeps it. */
 export function seated(
   minds: Mind[],
   invitable: Invitable,
@@ -45,7 +45,7 @@ export function seated(
   });
 }
 
-/** Whose seat is whose in a conversation; and in its branches, for whoever has none here. */
+/** Returns the seats held in a conversation, and those held in its branches by voices without a seat here. */
 export function heldIn(
   conversation: Pick<Conversation, 'seats' | 'table'> | undefined,
   family: Pick<Conversation, 'seats'>[],
@@ -126,7 +126,7 @@ function laneOf(voiceId: string): string {
   return voiceId.slice(0, voiceId.lastIndexOf(':'));
 }
 
-/** As the server does: core/voices.py says why. */
+/** Assigns seats as the server does; core/voices.py explains the rules. */
 function placesOf(invitable: { lane: string; hue: number | null }[], taken: number[], held: Held): number[] {
   const kept = new Map<number, number>();
   const isTaken = (seat: number) => taken.includes(seat) || [...kept.values()].includes(seat);
@@ -175,14 +175,14 @@ export function canCome({ model, persona_id }: Mind, { models, personas }: Invit
   return persona !== undefined && speakerFor(persona, models) !== undefined;
 }
 
-/** Nobody but the demo would answer, though others could: not what anybody would begin with. */
+/** Tells whether only the demo model would answer although other models could. */
 export function isDemoAlone(minds: Mind[], invitable: Invitable): boolean {
   const isDemo = ({ model, persona_id }: Mind) =>
     persona_id === null && invitable.models.some((each) => each.key === model && each.is_demo);
   return isServed(invitable) && minds.length > 0 && minds.every(isDemo);
 }
 
-/** Whether there is more than the demo to answer. */
+/** Tells whether a model other than the demo is available. */
 function isServed({ models }: Invitable): boolean {
   return models.some((model) => model.is_available && !model.is_demo);
 }
@@ -202,7 +202,7 @@ export function firstTable(wanted: string[], models: ModelView[], most: number =
 /** The built-in personas; a person may have deleted them. */
 const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
 
-/** The table when nobody was chosen: the three built-in personas, once there is more than the demo model. */
+/** Returns the table when none was chosen: the three built-in personas, once there is more than the demo model. */
 export function firstAvailable(invitable: Invitable): Mind[] {
   const known = SEEDED.filter((id) => invitable.personas.some((persona) => persona.id === id)).map(ofPersona);
   return isServed(invitable) && known.length ? known : firstTable([], invitable.models).map(ofModel);

@@ -22,11 +22,11 @@ import {
 } from './items';
 
 export interface State {
-  /** How far each followed place has been read. */
+  /** The cursor reached in each followed topic. */
   cursors: Record<Topic, number>;
   tables: Tables;
   drafts: Record<string, Draft>;
-  /** By branch: the messages it shows that were said in the conversations it left. */
+  /** Inherited messages by branch: those it shows from the conversations it branched off. */
   inherited: Record<string, Inherited>;
 }
 
@@ -79,7 +79,7 @@ export function apply(state: State, item: Item): State {
   }
 }
 
-/** Asked before the item is applied. */
+/** Returns the request an item makes necessary, or null; call it before the item is applied. */
 export function resyncFor(state: State, item: Item): Resync | null {
   switch (item.type) {
     case 'event':
@@ -109,7 +109,7 @@ function applyEvent(state: State, event: EventItem): State {
   return { cursors, tables, drafts, inherited: inheritedWith(state, event) };
 }
 
-/** A branch is told what is said before its branch point, too. */
+/** Adds a message to the inherited messages of a branch, when the event came for that branch. */
 function inheritedWith({ inherited }: State, event: EventItem): State['inherited'] {
   const [kind, id] = partsOf(event.place);
   if (kind !== 'conversation' || event.noun !== 'message' || event.kind !== 'changed') return inherited;

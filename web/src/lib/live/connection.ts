@@ -66,7 +66,7 @@ export class Connection {
     this.#send({ type: 'leave', place });
   }
 
-  /** Someone asked, or the network is back: do not wait for the countdown. */
+  /** Retries now, without waiting for the countdown: a person asked, or the network is back. */
   retryNow(): void {
     if (!this.#isWanted || this.#socket) return;
     this.#connect();

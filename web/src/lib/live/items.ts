@@ -28,14 +28,14 @@ export interface Tables {
   message: Record<string, Message>;
   turn: Record<string, Turn>;
   file: Record<string, ProjectFile>;
-  /** By user: everyone who is or was in a project one knows. */
+  /** Persons by user id: all present and former members of the projects this person can see. */
   person: Record<string, Person>;
   persona: Record<string, Persona>;
   table: Record<string, SavedTable>;
   vote: Record<string, Vote>;
-  /** By the branch it fills. */
+  /** Replays by the id of the branch they fill. */
   replay: Record<string, Replay>;
-  /** By person: what they begin a conversation with. */
+  /** Defaults for new conversations, by user id. */
   defaults: Record<string, Defaults>;
 }
 

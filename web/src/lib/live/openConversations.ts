@@ -8,11 +8,11 @@ import type { LiveState } from './state.svelte';
 
 /** Conversations closed last whose messages stay, so that coming back shows them at once. */
 const RECENT = 8;
-/** As many as the server gives in one answer. */
+/** The number of rounds the server returns in a single answer. */
 const ROUNDS_AT_ONCE = 100;
 
 export class OpenConversations {
-  /** By conversation: how many components show it. */
+  /** The number of components that show each conversation. */
   #watchers = new Map<string, number>();
   /** Closed conversations, oldest first. */
   #recent: string[] = [];
@@ -25,7 +25,7 @@ export class OpenConversations {
     return [...this.#watchers.keys()];
   }
 
-  /** Its last rounds are here and followed. */
+  /** Tells whether a conversation's last rounds are loaded and followed. */
   isOpen(id: string): boolean {
     return this.live.follows(conversationTopic(id));
   }
@@ -42,7 +42,7 @@ export class OpenConversations {
     return watchers <= 0;
   }
 
-  /** Its messages stay until several others were closed after it. */
+  /** Sets a closed conversation aside; its messages stay until several others were closed after it. */
   setAside(id: string): void {
     this.live.value = snapshots.leaveConversation(this.live.value, id);
     this.#recent = [...this.#recent.filter((other) => other !== id), id];

@@ -7,7 +7,7 @@ import * as snapshots from './snapshots';
 import type { LiveState } from './state.svelte';
 
 export class ProjectData {
-  /** By project: the cursor of the next page of conversations, null after the last one. */
+  /** The cursor of the next page of conversations by project; null after the last page. */
   #next = $state.raw<Record<string, string | null>>({});
   /** Projects whose files are all here. */
   #hasFiles = $state.raw<Record<string, boolean>>({});

@@ -6,19 +6,19 @@ import type { Draft, Persona, ProjectFile, SavedTable, Turn } from '../api/types
 import type { Inherited, State } from './apply';
 import type { Tables } from './items';
 
-/** By path. */
+/** Returns the files of a project, sorted by path. */
 export function filesOf(files: Tables['file'], projectId: string): ProjectFile[] {
   return Object.values(files)
     .filter((file) => file.project_id === projectId)
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Everyone's, the project's, one's own: who can speak there. */
+/** Returns the personas that can be seated in a project: the built-in, the project's and the person's own. */
 export function personasOf(personas: Tables['persona'], projectId: string | null): Persona[] {
   return byScope(Object.values(personas).filter((persona) => isAtHand(persona, projectId)));
 }
 
-/** The project's, then one's own. */
+/** Returns the saved tables a person can use: the project's, then the person's own. */
 export function tablesOf(tables: Tables['table'], projectId: string | null): SavedTable[] {
   return byScope(Object.values(tables).filter((table) => isAtHand(table, projectId)));
 }

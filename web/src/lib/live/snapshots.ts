@@ -43,7 +43,7 @@ export function putConversations(state: State, projectId: string, page: Conversa
   };
 }
 
-/** A later page, or the archived ones. What the stream has told already is newer and stays. */
+/** Adds a later page of conversations, or the archived ones. Conversations from the stream are newer and stay. */
 export function addConversations(state: State, page: Pick<ConversationList, 'items'>): State {
   return {
     ...state,
@@ -85,7 +85,7 @@ export function putSome<Noun extends 'file' | 'persona' | 'table'>(
   return { ...state, tables: { ...state.tables, [noun]: { ...state.tables[noun], ...read } } };
 }
 
-/** Nothing else of the project stays, except what the stream told since. */
+/** Removes the project's other items, except those the stream brought since. */
 export function dropOthers<Noun extends 'file' | 'persona' | 'table'>(
   state: State,
   before: State,
@@ -114,7 +114,7 @@ function newer(
 
 type OfProject = Record<string, { id: string; project_id: string | null }>;
 
-/** Names stay also when another project is looked at: they are the same there. */
+/** Adds persons; names stay even when another project is opened, since they are the same there. */
 export function putPeople(state: State, items: Person[]): State {
   return { ...state, tables: { ...state.tables, person: { ...state.tables.person, ...byId(items) } } };
 }
@@ -173,7 +173,7 @@ function marked(ids: string[]): Inherited {
   return Object.fromEntries(ids.map((id) => [id, true]));
 }
 
-/** Said in it, or before it branched off. */
+/** Returns a test for messages a conversation shows: its own, and those it inherited. */
 export function isShownIn(state: State, id: string): (message: Message) => boolean {
   const inherited = state.inherited[id];
   return (message) => message.conversation_id === id || inherited?.[message.id] === true;
@@ -210,7 +210,7 @@ export function putSessions(state: State, sessions: Session[]): State {
   return { ...state, tables: { ...state.tables, session: byId(sessions) } };
 }
 
-/** When nobody looks at it any more: its messages may be shown again, its drafts are soon out of date. */
+/** Leaves a conversation no page shows: its messages stay, its drafts are removed because they are soon out of date. */
 export function leaveConversation(state: State, id: string): State {
   const place = conversationTopic(id);
   return {
@@ -220,7 +220,7 @@ export function leaveConversation(state: State, id: string): State {
   };
 }
 
-/** Nobody will come back to it soon; what a branch at hand shows of it stays. */
+/** Removes a conversation's messages, except those a loaded branch shows. */
 export function dropMessages(state: State, conversationId: string): State {
   const inherited = Object.fromEntries(
     Object.entries(state.inherited).filter(([id]) => id !== conversationId),

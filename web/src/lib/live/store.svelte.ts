@@ -210,7 +210,7 @@ export class AppStore {
     this.#projectData.add(items);
   }
 
-  /** By path, without those of an unfinished upload; complete once `loadFiles` has come back. */
+  /** Returns a project's files by path, without unfinished uploads; complete once `loadFiles` has returned. */
   filesOf(projectId: string): ProjectFile[] {
     return selectors.filesOf(this.files, projectId).filter((file) => !unfinishedUploads.hides(file));
   }
@@ -246,12 +246,12 @@ export class AppStore {
     this.#open.setAside(id);
   }
 
-  /** Its last rounds are here and followed. */
+  /** Tells whether a conversation's last rounds are loaded and followed. */
   isOpen(id: string): boolean {
     return this.#open.isOpen(id);
   }
 
-  /** Why it can no longer be seen, if so. */
+  /** Returns the reason a conversation can no longer be seen; null when it can. */
   goneReason(id: string): string | null {
     return this.#sync.goneReason(conversationTopic(id));
   }

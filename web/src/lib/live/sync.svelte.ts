@@ -62,7 +62,7 @@ export class Sync {
     this.#connection.leave(topic);
   }
 
-  /** Why the topic can no longer be seen, if so. */
+  /** Returns the reason a topic can no longer be seen; null when it can. */
   goneReason(topic: Topic): string | null {
     return this.#gone[topic] ?? null;
   }

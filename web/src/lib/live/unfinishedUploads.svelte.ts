@@ -39,7 +39,7 @@ export class UnfinishedUploads {
     await this.resume();
   }
 
-  /** The line is back: the server hears what it could not be told. */
+  /** Tells the server, once the connection is back, of the uploads cancelled while offline. */
   async resume(): Promise<void> {
     const untold = this.#untold;
     this.#untold = [];

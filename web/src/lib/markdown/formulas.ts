@@ -112,7 +112,7 @@ function between(text: string, start: number, close: string, max: number, isDisp
   return content.trim() === '' ? null : { content, end: end + 2, isDisplay };
 }
 
-/** Finds a formula between single dollars: no space inside them, no letter or figure after the second. */
+/** Finds a formula between single dollars: no space next to them on the inside, no letter or figure after the second. */
 function dollars(text: string, start: number, max: number): Found | null {
   if (/[\s$]/.test(text[start + 1] ?? ' ')) return null;
   const limit = Math.min(max, start + LONGEST);

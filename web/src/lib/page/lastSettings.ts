@@ -1,4 +1,4 @@
-/** How a conversation continues: with the settings of its last question. */
+/** The settings with which a conversation continues: those of its last question. */
 import type { Conversation } from '$lib/api/types';
 import { wanted, type Outgoing } from '$lib/composer/outbox';
 import { outboxStore } from '$lib/composer/outboxStore.svelte';

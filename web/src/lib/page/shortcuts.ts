@@ -31,11 +31,11 @@ export interface ShortcutTargets {
   best(): void;
   inspector(): void;
   map(): void;
-  /** Nothing to compare with: null. */
+  /** Opens the comparison; null when there is no other branch. */
   compare: (() => void) | null;
   mode: string;
   changeMode(mode: Mode): void;
-  /** Whose reply was at hand last. */
+  /** The name of the voice whose reply last had focus. */
   whose: string | null;
   branchFromIt(): void;
   showIts(): void;

@@ -7,7 +7,7 @@ export interface Starter {
   title: string;
   sentence: string;
   mode: string;
-  /** How many voices it seats where there are so many. */
+  /** The number of voices it seats, if that many are available. */
   minds: number;
   text: string;
 }
@@ -50,7 +50,7 @@ export const STARTERS: Starter[] = [
   },
 ];
 
-/** Whom it seats, as its dots show; fewer where the mode allows it, and nobody where it could not be asked. */
+/** Returns the voices a starter seats, as its dots show; fewer if the mode allows it, none if it could not be asked. */
 export function mindsFor({ mode, minds }: Starter, wanted: Mind[], invitable: Invitable): Mind[] {
   const found = differentMinds(wanted, invitable, minds);
   return found.length < Math.max(2, modeNamed(mode).least) ? [] : found;

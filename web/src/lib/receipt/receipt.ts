@@ -224,7 +224,7 @@ const ABOUT: Partial<Record<SegmentReason, string>> = {
   quoted: 'what it quotes',
 };
 
-/** In each round the question comes first, after its attachments and what it refers to. */
+/** Returns the first recent segment of each round, which is its question. */
 function firstOfEachRound(segments: Segment[]): Set<Segment> {
   const seen = new Map<number | null, Segment>();
   for (const each of segments)

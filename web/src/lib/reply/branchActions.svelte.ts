@@ -17,7 +17,7 @@ import type { ComposerState } from '$lib/composer/composerState.svelte';
 import { wanted } from '$lib/composer/outbox';
 import { stop } from './requests';
 
-/** A mind is being chosen for something. */
+/** An open picker in which a person chooses a voice for an action. */
 export interface Picking {
   title: string;
   anchor: HTMLElement;
@@ -44,7 +44,7 @@ export class BranchActions {
     private readonly write: () => void,
   ) {}
 
-  /** The question once more in other words, to the same table: a branch beside this one. */
+  /** Asks a question again in other words, with the same table, in a branch beside this one. */
   async edit(question: Message, asked: Turn | undefined, text: string): Promise<void> {
     const here = store.conversation(this.id);
     const table = asked ?? here;
@@ -94,7 +94,7 @@ export class BranchActions {
     return isHere;
   }
 
-  /** From one reply alone, or from a question with all its replies. */
+  /** Makes a branch from a single reply, or from a question with all its replies. */
   branch(message: Message): Promise<void> {
     const { round_number: round } = message;
     const made = async () => {

@@ -15,7 +15,7 @@ export interface ReplyActions {
   readonly aloneId: string | null;
   /** Opens a reply over the whole width, or closes it when it is open. */
   openAlone(message: Message): void;
-  /** Asks whoever answered to take up a second opinion. */
+  /** Asks the answerer to revise its answer in view of a second opinion. */
   revise(critique: Message, answerer: Voice): void;
   /** Tells whether only this browser has the turn so far. */
   isUnsent(turnId: string): boolean;

@@ -12,7 +12,7 @@ const MOST = 2_000;
 const BUTTON = 34;
 const BUTTON_COARSE = 52;
 
-/** Nothing when no words are selected, or those of several replies, or of none. */
+/** Returns the selected text of a single reply; null when there is none, it is too long, or it spans several replies. */
 export function selected(selection: Selection | null, within: HTMLElement): Selected | null {
   if (!selection || selection.isCollapsed || !selection.rangeCount) return null;
   const text = selection.toString().trim();

@@ -9,9 +9,9 @@ import { isOver, latest, voiceOf, type Lane, type Version } from '$lib/lanes/lan
 import { inWords, listed } from '$lib/format/numbers';
 
 export interface Coverage {
-  /** How many voices it read. */
+  /** The number of voices whose reply the synthesis read. */
   read: number;
-  /** How many were asked. */
+  /** The number of voices that were asked. */
   asked: number;
   /** Voices with a reply of which the synthesis read no version. */
   unread: Voice[];
@@ -54,7 +54,7 @@ function voicesOf(versions: Version[]): Voice[] {
   return [...new Map(versions.map((version) => [voiceOf(version).seat, voiceOf(version)])).values()];
 }
 
-/** How an advisor's card is told what the synthesis has of it. */
+/** How much of an advisor's reply the synthesis includes: the latest version, an earlier version, or nothing. */
 export type Included = 'whole' | 'earlier' | 'not';
 
 export function includedIn(synthesis: Message | Draft, lane: Lane): Included {

@@ -35,7 +35,7 @@ export interface Stance {
   isAbsent: boolean;
 }
 
-/** Everyone who was asked, by what the synthesis read of them. */
+/** Lists the stance of every voice that was asked, from the replies the synthesis read. */
 export function stancesOf(answers: Lane[], { read_replies }: Message): Stance[] {
   const read = new Map(read_replies.map((reply) => [reply.seat, reply.message_id]));
   return answers.map(({ voice, versions }) => {

@@ -93,7 +93,7 @@ function isLess(a: number, b: number): boolean {
   return a < b && !isSame(a, b);
 }
 
-/** Only a review that came to its end ranks: half a line is no order. */
+/** Returns the ranking of a finished review; null for any other version, whose text may be cut off. */
 function rankingOf(version: Version): Ranking | null {
   return version.kind === 'message' && version.state === 'finished'
     ? (version.message.findings?.ranking ?? null)

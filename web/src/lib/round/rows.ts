@@ -27,7 +27,7 @@ export function rowsOf(rounds: Round[], turns: Turn[], going: Outgoing[]): Row[]
   return rows;
 }
 
-/** By round number. */
+/** Groups items by round number. */
 export function grouped<T extends { round_number: number }>(items: T[]): Map<number, T[]> {
   const groups = new Map<number, T[]>();
   for (const item of items) {

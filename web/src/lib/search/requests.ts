@@ -2,7 +2,7 @@
 import { request } from '$lib/api/client';
 import type { Filters, SearchAnswer } from '$lib/api/types';
 
-/** By word and by meaning, or by one of them. */
+/** The search mode: by word and by meaning, or only by word or by meaning. */
 export type SearchMode = 'hybrid' | 'keyword' | 'meaning';
 
 export interface SearchQuery {

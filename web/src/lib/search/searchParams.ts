@@ -54,7 +54,7 @@ export function searchParamsIn(query: URLSearchParams): SearchParams {
   };
 }
 
-/** Only what is not as usual stands in it. */
+/** Returns the address of a search; it holds only parameters that differ from the defaults. */
 export function addressOfSearch(asked: Partial<SearchParams>): string {
   const { query, projectId, kind, mode, types, path, tags, speaker, since, until } = {
     ...ANYTHING,

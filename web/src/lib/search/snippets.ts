@@ -99,7 +99,7 @@ export function excerpt(hit: ReadHit, before = 24): Piece[] {
   return [{ text: `…${endOf(lead, before)}`, isHit: false }, ...pieces.slice(first)];
 }
 
-/** Its last characters, from where a word begins. */
+/** Returns the last characters of a text, from the start of a word. */
 function endOf(text: string, most: number): string {
   const end = [...text].slice(-most).join('');
   return end.slice(end.indexOf(' ') + 1);

@@ -3,7 +3,7 @@ import type { Conversation, Hit, Message, ModelView } from '$lib/api/types';
 
 export interface Speaker {
   name: string;
-  /** Null for a person, and for a mind whose table is not known here. */
+  /** The seat; null for a person, and for a voice whose table is not known here. */
   seat: number | null;
   isPerson: boolean;
 }

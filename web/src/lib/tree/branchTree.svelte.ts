@@ -27,7 +27,7 @@ export class BranchTree {
     return [this.id(), ...each].join(', ');
   });
 
-  /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
+  /** True when the tree should be read: a long list of conversations is not loaded whole, so unknown branches may exist. */
   #isWorthReading = $derived.by(() => {
     const conversation = store.conversation(this.id());
     if (!conversation || store.goneReason(conversation.id) !== null) return false;

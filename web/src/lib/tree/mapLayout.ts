@@ -137,7 +137,7 @@ function columnOf({ x }: Open): number {
   return (x - FIRST_X) / COLUMN + 1;
 }
 
-/** How it comes from its parent, and its own line; of what is on the way only the stretch that is. */
+/** Returns the wires of a branch, from its parent along its line: the whole, and the part on the way to the open branch. */
 function wiresOf(node: TreeNode, rows: Map<string, number>, until: number | undefined): Wire[] {
   const { id, parent_id } = node.conversation;
   const y = yOf(rows.get(id)!);
@@ -184,7 +184,7 @@ function before(spots: Spot[], { conversation, round }: Spot): Spot | undefined 
   return above.filter((spot) => spot.round.number < round.number).at(-1) ?? above[0];
 }
 
-/** In the next row that has any, the one closest by. */
+/** Returns the closest spot of this row, or of the next row in the same direction that has any. */
 function nearest(spots: Spot[], from: Spot, row: number, way: 1 | -1): Spot | undefined {
   const there = spots.filter((spot) => spot.row === row);
   const next = [...there].sort((a, b) => Math.abs(a.x - from.x) - Math.abs(b.x - from.x))[0];

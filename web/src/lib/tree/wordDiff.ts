@@ -1,4 +1,4 @@
-/** How two texts differ, word by word: for each text, the words that the other does not have. */
+/** The word diff of two texts: for each text, the words the other does not have. */
 import { diffArrays } from 'diff';
 
 export interface Piece {
