@@ -79,7 +79,7 @@ def _say(tx: Tx, conversation_id: str, number: int, user_id: str, said: Said) ->
 def _index(tx: Tx, conversation_id: str) -> None:
     spoken = read_rounds(tx, conversation_id, 1, 1_000)
     assert spoken is not None
-    write_rounds(tx, spoken, of_messages(spoken.said))
+    write_rounds(tx, spoken, of_messages(spoken.messages))
 
 
 # ── documents and functions

@@ -69,7 +69,7 @@ def add_conversation(db: Database, actor: Actor, *rounds: tuple[str, str]) -> st
             messages.add(tx, reply(tx, turn, text=answer))
             to_index = read_rounds(tx, added.id, turn.round_number, turn.round_number)
             assert to_index is not None
-            assert write_rounds(tx, to_index, of_messages(to_index.said))
+            assert write_rounds(tx, to_index, of_messages(to_index.messages))
         return added.id
 
     return db.write_now(write)
@@ -155,11 +155,11 @@ async def test_rounds_that_changed_after_they_were_read_are_not_written(
     outdated = library.db.read_now(lambda tx: read_rounds(tx, added.id, 1, 1))
     assert outdated is not None
     library.db.write_now(lambda tx: messages.add(tx, reply(tx, turn, text="Walnuts do.")))
-    assert not library.db.write_now(lambda tx: write_rounds(tx, outdated, of_messages(outdated.said)))
+    assert not library.db.write_now(lambda tx: write_rounds(tx, outdated, of_messages(outdated.messages)))
     assert await search(library, ada, "walnuts", mode=SearchMode.KEYWORD) == ()
     current = library.db.read_now(lambda tx: read_rounds(tx, added.id, 1, 1))
     assert current is not None
-    assert library.db.write_now(lambda tx: write_rounds(tx, current, of_messages(current.said)))
+    assert library.db.write_now(lambda tx: write_rounds(tx, current, of_messages(current.messages)))
     assert len(await search(library, ada, "walnuts", mode=SearchMode.KEYWORD)) == 2
 
 
