@@ -347,7 +347,10 @@ async def paused_commit(
 
 
 LOCK_PLACE = sql("UPDATE places SET number = number WHERE place = :place RETURNING number")
-BLOCKED = sql("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
+BLOCKED = sql("""
+    SELECT COUNT(*) AS number FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE NOT l.granted AND a.datname = current_database()
+""")
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
