@@ -134,7 +134,7 @@ class Bench:
         wanted: SearchQuery,
     ) -> tuple[Answer, ...]:
         answer = await find(
-            self.library, self.actor, [project_id], question, filters, limit, mode, wanted=wanted
+            self.library, self.actor, [project_id], question, filters, limit, mode, purpose=wanted
         )
         return tuple(Answer(hit.source_id, hit.title, hit.location, hit.token_count) for hit in answer.hits)
 

@@ -124,7 +124,7 @@ def fill(db: Database, ada: Actor) -> str:
 
 
 async def for_prompt(library: SearchIndex, ada: Actor, project_id: str, text: str) -> SearchResult:
-    return await find(library, ada, [project_id], text, wanted=SearchQuery.PROMPT)
+    return await find(library, ada, [project_id], text, purpose=SearchQuery.PROMPT)
 
 
 async def off_topic_with_hits(library: SearchIndex, ada: Actor, project_id: str) -> list[str]:

@@ -299,7 +299,7 @@ async def test_excluded_files_are_not_found(library: SearchIndex, ada: Actor) ->
     file_id = add_file(library.db, ada, "a.md", "a walnut")
     add_file(library.db, ada, "b.md", "another walnut")
     project_id = library.db.read_now(lambda tx: home(tx, ada))
-    result = await find(library, ada, [project_id], "walnut", leaving_out=frozenset({file_id}))
+    result = await find(library, ada, [project_id], "walnut", excluded_ids=frozenset({file_id}))
     assert [hit.title for hit in result.hits] == ["b.md"]
 
 

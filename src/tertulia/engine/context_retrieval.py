@@ -141,9 +141,9 @@ async def _hits(
         question.content,
         _filters(records, plan),
         limit=min(most, records.project.settings.retrieval_config.max_results) * SPARE,
-        leaving_out=file_ids | message_ids | plan.tree.beside | {question.id},
+        excluded_ids=file_ids | message_ids | plan.tree.beside | {question.id},
         with_snippets=False,
-        wanted=SearchQuery.PROMPT,
+        purpose=SearchQuery.PROMPT,
     )
     return results.hits
 

@@ -148,9 +148,9 @@ async def find(
     filters: Filters = Filters(),  # noqa: B008 - it never changes
     limit: int = 10,
     mode: SearchMode = SearchMode.HYBRID,
-    leaving_out: frozenset[str] = frozenset(),
+    excluded_ids: frozenset[str] = frozenset(),
     with_snippets: bool = True,
-    wanted: SearchQuery = SearchQuery.SEARCH,
+    purpose: SearchQuery = SearchQuery.SEARCH,
     start: int = 0,
 ) -> SearchResult:
     """The best hits, from rank `start` on.
@@ -166,15 +166,21 @@ async def find(
         words=terms(text),
         sources=_sources(filters),
         with_snippets=with_snippets,
-        purpose=wanted,
+        purpose=purpose,
         limit=max(0, limit),
         start=max(0, start),
-        excluded_ids=leaving_out,
+        excluded_ids=excluded_ids,
     )
     without_meaning = library.embedder.unavailable_reason() if mode is not SearchMode.KEYWORD else None
     if mode is SearchMode.KEYWORD or without_meaning is not None:
         page = await library.db.read(lambda tx: _full_text_page(tx, question))
         return SearchResult(page.hits, without_meaning if question.words else None, page.next)
+    return await _find_by_words_and_meaning(library, question, mode)
+
+
+async def _find_by_words_and_meaning(
+    library: SearchIndex, question: _Question, mode: SearchMode
+) -> SearchResult:
     await library.db.read(lambda tx: _check_access(tx, question))
     if not question.words:
         return SearchResult((), None)
